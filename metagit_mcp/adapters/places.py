@@ -1,0 +1,81 @@
+"""Decides which regular file inside the workspace a path stands for; it never opens one.
+
+Links are followed, also in the workspace root and in `.metagit` itself, but only to places inside the
+resolved root (interfaces.md §1): what a graph file says must not come from anywhere else on the machine.
+"""
+
+import os
+import stat
+from functools import lru_cache
+
+from metagit_mcp.adapters.refusals import FileRefused, StrPath, read_error, shown_name
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def locate(path: StrPath, *, root: StrPath) -> tuple[str, os.stat_result | None]:
+    """Return the resolved path of a file and what stands there: a regular file, or None when nothing does.
+
+    Args:
+        path: absolute path below `root`, as the caller spells it.
+        root: absolute path of the workspace.
+
+    Raises:
+        FileRefused: it leads out of the workspace or nowhere, or it is no regular file.
+    """
+    try:
+        return _located(os.fspath(path), os.fspath(root))
+    except FileNotFoundError:
+        return os.fspath(path), None
+    except OSError as cause:
+        raise read_error(cause, shown_name(path, root)) from cause
+
+
+def _located(path: str, root: str) -> tuple[str, os.stat_result | None]:
+    folder, name = os.path.split(path)
+    there = os.stat(folder)
+    real_folder = _real_folder(folder, root, there.st_dev, there.st_ino)
+    if real_folder is None:
+        raise FileRefused(shown_name(path, root), "leads out of the workspace")
+    real = f"{real_folder}/{name}"
+    try:
+        found = os.lstat(real)
+    except FileNotFoundError:
+        return real, None
+    if stat.S_ISLNK(found.st_mode):
+        real, found = _followed(real, path, root)
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise FileRefused(shown_name(path, root), f"is not a regular file but {kind}")
+    return real, found
+
+
+@lru_cache(maxsize=64)
+def _real_folder(folder: str, root: str, _device: int, _inode: int) -> str | None:
+    """Return where `folder` really is, or None outside the workspace.
+
+    Resolving costs more than reading a small file, so it is remembered. Device and inode belong to the key: a
+    folder that was replaced, say by a link out of the tree, must be resolved anew.
+    """
+    real = os.path.realpath(folder)
+    return real if _is_inside(real, os.path.realpath(root)) else None
+
+
+def _is_inside(real: str, real_root: str) -> bool:
+    return real == real_root or real.startswith(real_root.rstrip("/") + "/")
+
+
+def _followed(link: str, path: str, root: str) -> tuple[str, os.stat_result]:
+    try:
+        real = os.path.realpath(link, strict=True)
+    except OSError as cause:
+        raise FileRefused(shown_name(path, root), "is a link that leads nowhere") from cause
+    if not _is_inside(real, os.path.realpath(root)):
+        raise FileRefused(shown_name(path, root), "is a link that leads out of the workspace")
+    return real, os.lstat(real)

@@ -1,0 +1,46 @@
+"""Says why a file of the workspace cannot be used, in the project's own errors; it touches no file itself."""
+
+import errno
+import os
+
+from metagit_mcp.domain.text import shown
+from metagit_mcp.errors import ReadOnlyWorkspace, StoreUnavailable
+
+StrPath = str | os.PathLike[str]
+
+_FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+class FileRefused(StoreUnavailable):
+    """A file of the workspace cannot be used as it stands."""
+
+    retryable = False
+
+    def __init__(self, name: str, why: str) -> None:
+        """Keep which file (relative to the workspace) and why; neither ever holds file content."""
+        super().__init__(f"{name} {why}.", file=name, why=why)
+        self.name = name
+        self.why = why
+
+
+def shown_name(path: StrPath, root: StrPath) -> str:
+    """Return `path` relative to the workspace `root`, as it may stand in a message."""
+    return shown(os.path.relpath(path, root))
+
+
+def storage_error(cause: OSError, name: str) -> StoreUnavailable | ReadOnlyWorkspace:
+    """Return what a failed write of the file `name` means to the caller."""
+    why = os.strerror(cause.errno or errno.EIO)
+    if cause.errno in _FORBIDDEN:
+        hint = "Answers and previews still work; to record anything, this user must be able to write there."
+        return ReadOnlyWorkspace(f"{name} cannot be written: {why}.", hint=hint, file=name)
+    return StoreUnavailable(f"{name} cannot be written: {why}.", hint="Try again.", file=name)
+
+
+def read_error(cause: OSError, name: str) -> StoreUnavailable:
+    """Return what a failed read of the file `name` means: the process is short of something or it is bad."""
+    why = os.strerror(cause.errno or errno.EIO)
+    if cause.errno in _SHORTAGES:
+        return StoreUnavailable(f"{name} cannot be read: {why}.", hint="Try again.", file=name)
+    return FileRefused(name, f"cannot be read: {why}")

@@ -1,0 +1,191 @@
+"""Builds and revises task graph records (the JSON of a graph file), refusing what could never run. Knows no file."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from metagit_mcp.domain.graph import cycle_text, structure
+from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
+from metagit_mcp.domain.text import is_id, shown_id
+from metagit_mcp.errors import AuthForbidden, GraphCycle, InvalidInput, UnknownDependency
+from metagit_mcp.wire.codec import compact
+from metagit_mcp.wire.graph_codec import check_node, load_graph
+from metagit_mcp.wire.outline import OutlineItem
+from metagit_mcp.wire.requests import PlannedNode, node_fields
+
+Json = dict[str, Any]
+_LONGEST_SLUG: Final = 60
+_RISKS: Final = (None, "none", "reversible", "external", "high_risk", "destructive")
+_APPROVALS: Final = (None, "not_required", "policy_required", "human_required")
+
+
+def instant_of(now: datetime) -> str:
+    """Return an instant as graph files hold it: ISO 8601 with microseconds and offset."""
+    return now.isoformat()
+
+
+def slug(title: str, taken: Iterable[str]) -> str:
+    """Return an id made from a title, not among `taken`: lower case, words joined by dashes, numbered if need be."""
+    words = re.findall(r"\w+", title.casefold())
+    stem = "-".join(words)[:_LONGEST_SLUG].rstrip("-") or "task"
+    names = set(taken)
+    number, name = 1, stem
+    while name in names:
+        number += 1
+        name = f"{stem}-{number}"
+    return name
+
+
+def new_graph(graph_id: str, title: str, goal: str, now: datetime) -> Json:
+    """Return the record of an empty graph, with every key that the task graph tools write."""
+    at = instant_of(now)
+    intent: Json = {
+        "intent_id": f"intent-{graph_id}",
+        "title": title,
+        "goal": goal,
+        "acceptance": [],
+        "project": None,
+        "repos": [],
+        "objective_id": None,
+        "handoff_id": None,
+        "created_at": at,
+        "updated_at": at,
+    }
+    return {
+        "graph_id": graph_id,
+        "title": title,
+        "root_intent_id": intent["intent_id"],
+        "objective_id": None,
+        "handoff_id": None,
+        "intent": intent,
+        "nodes": [],
+        "status": "active",
+        "created_at": at,
+        "updated_at": at,
+    }
+
+
+def new_node(graph_id: str, node_id: str, given: Json, now: datetime) -> Json:
+    """Return the record of a node: every key that the task graph tools write, then ours where given."""
+    at = instant_of(now)
+    plain: Json = {
+        "node_id": node_id,
+        "graph_id": graph_id,
+        "title": "",
+        "depends_on": [],
+        "status": "pending",
+        "intent_id": f"intent-{graph_id}",
+        "blocker_reason": None,
+        "project": None,
+        "repository": None,
+        "agent_id": None,
+        "acl": None,
+        "context_budget": None,
+        "compiled_context_path": None,
+        "priority": 0,
+        "estimated_tokens": None,
+        "created_at": at,
+        "updated_at": at,
+    }
+    return {**plain, **given, "node_id": node_id}
+
+
+def outlined(items: Sequence[OutlineItem], taken: Iterable[str]) -> list[Json]:
+    """Return the nodes of an outline, ids made from the titles."""
+    names = set(taken)
+    nodes: list[Json] = []
+    for item in items:
+        node: Json = {"node_id": slug(item.title, names), "title": item.title, "depends_on": list(item.after)}
+        if item.parent is not None:
+            node["parent_id"] = nodes[item.parent]["node_id"]
+        names.add(node["node_id"])
+        nodes.append(node)
+    return nodes
+
+
+def planned(nodes: Sequence[PlannedNode], taken: Iterable[str]) -> list[Json]:
+    """Return the nodes of a plan, ids made from the titles where none is given.
+
+    Raises:
+        InvalidInput: an id that is none, or one used twice or already in the graph.
+    """
+    existing = set(taken)
+    names = set(existing)
+    for place, node in enumerate(nodes):
+        if node.node_id is None:
+            continue
+        if not is_id(node.node_id):
+            raise InvalidInput(
+                f"nodes/{place}/node_id: must be letters, digits, '_', '.', '-' only", field=f"nodes/{place}/node_id"
+            )
+        if node.node_id in names:
+            where = "already in the graph" if node.node_id in existing else "used twice in the plan"
+            raise InvalidInput(
+                f"nodes/{place}/node_id: {node.node_id} is {where}",
+                hint="Leave node_id out to have one made, or change that node with metagit_task_update.",
+                field=f"nodes/{place}/node_id",
+            )
+        names.add(node.node_id)
+    found: list[Json] = []
+    for node in nodes:
+        given = node_fields(node)
+        if node.node_id is None:
+            given["node_id"] = slug(node.title, names)
+            names.add(given["node_id"])
+        found.append(given)
+    return found
+
+
+def checked(graph_id: str, record: Json, changed: Iterable[str]) -> LoadedGraph:
+    """Return the graph that a record means, after refusing what the changed nodes could break.
+
+    Raises:
+        InvalidInput: a field of a changed node is out of range; names it.
+        UnknownDependency: a changed node depends on, or is part of, a node that the graph lacks.
+        GraphCycle: a changed node waits for itself; names the path.
+    """
+    names = set(changed)
+    for row in record["nodes"]:
+        if isinstance(row, dict) and row.get("node_id") in names:
+            check_node(row)
+    loaded = load_graph(graph_id, compact(record))
+    shape = structure(loaded.graph.nodes if loaded.graph is not None else ())
+    for node_id in sorted(names & shape.by_id.keys()):
+        _refuse_unknown(shape.by_id[node_id], shape.by_id)
+    for node_id in sorted(names & shape.cycles.keys()):
+        path = shape.cycles[node_id]
+        raise GraphCycle(
+            f"The dependencies form a cycle: {cycle_text(path)}.",
+            hint="Remove one of these dependencies; nothing was written.",
+            cycle=list(path[:50]),
+        )
+    return loaded
+
+
+def _refuse_unknown(node: TaskNode, known: Iterable[str]) -> None:
+    needed = [*node.depends_on, *([node.parent_id] if node.parent_id is not None else [])]
+    missing = [name for name in needed if name not in known]
+    if missing:
+        raise UnknownDependency(
+            f"Node {node.node_id} needs {', '.join(map(shown_id, missing))}, which the graph does not have.",
+            hint="A node depends on nodes of its own graph: 'A depends_on B' makes B come first. Nothing was written.",
+            node_id=node.node_id,
+            missing=[shown_id(name) for name in missing],
+        )
+
+
+def refuse_lowering(before: Json, given: Json) -> None:
+    """Refuse a change that would weaken a gate (interfaces.md §4: risk and approval may be raised, never lowered).
+
+    Raises:
+        AuthForbidden: names the field.
+    """
+    for name, order in (("risk", _RISKS), ("approval", _APPROVALS)):
+        old, new = before.get(name), given.get(name, before.get(name))
+        if old in order and new in order and order.index(new) < order.index(old):
+            raise AuthForbidden(
+                f"{name} can be raised here, not lowered.",
+                hint="A person lowers it in the graph file, or approves the node: metagit-mcp work approve NODE.",
+                field=name,
+            )

@@ -1,0 +1,20 @@
+"""Who a process speaks for, and what it may change. Knows no use case."""
+
+from typing import Literal
+
+from metagit_mcp.domain.value import value
+
+
+@value
+class Caller:
+    """The default asker of a process and its authority (interfaces.md §4).
+
+    `operator` names the person who vouches for Organization policy and approvals; without one only the policy keys
+    of RFC-0012 may be set.
+    """
+
+    agent_id: str = ""
+    capabilities: frozenset[str] | None = None
+    operator: str | None = None
+    policy_read_only: bool = False
+    surface: Literal["mcp", "cli"] = "cli"

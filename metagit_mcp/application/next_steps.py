@@ -1,0 +1,52 @@
+"""What to do after an answer, in one sentence of ids, numbers and commands. Decides nothing."""
+
+import shlex
+from collections.abc import Sequence
+
+from metagit_mcp.domain.decision import ScheduleDecision
+from metagit_mcp.scheduling.eligibility import ReasonKind
+from metagit_mcp.scheduling.moment import Census
+
+_HELP: dict[ReasonKind, str] = {
+    "graph_invalid": "mend their fields, the warnings name them",
+    "graph_inactive": "their graph is not active",
+    "not_ready": "they wait for other nodes",
+    "blocked": "a person must unblock them",
+    "deferred": "their time has not come",
+    "awaiting_approval": "a person must approve them: metagit-mcp work approve NODE",
+    "observed": "they are running",
+    "capability_missing": "ask with the capabilities they need",
+    "never_fits": "they need more slots than the limits allow",
+    "merge_pressure": "their repository has too many merges queued",
+    "group_quota": "their Group is at its quota",
+    "no_slot": "no slot is free",
+}
+
+
+def after_next(decisions: Sequence[ScheduleDecision], counted: Census) -> str:
+    """Return what the asker of `next` does now."""
+    if not decisions:
+        return _nothing(counted)
+    first = decisions[0]
+    return (
+        f"Set node {first.node_id} of graph {first.graph_id} to running with metagit_task_update, do the work, then "
+        "set it to completed, or to blocked with blocker_reason. Then ask for the next."
+    )
+
+
+def _nothing(counted: Census) -> str:
+    left = {kind: nodes for kind, nodes in counted.not_eligible.items() if nodes and kind != "finished"}
+    if not left:
+        return "Nothing is left to do. Plan more with metagit_task_plan."
+    parts = [f"{nodes} {kind}: {_HELP[kind]}" for kind, nodes in sorted(left.items()) if kind in _HELP]
+    return "Nothing can be started now. " + "; ".join(parts) + "."
+
+
+def approve_command(graph_id: str, node_id: str) -> str:
+    """Return the command with which a person approves a node."""
+    return shlex.join(["metagit-mcp", "work", "approve", node_id, "--graph-id", graph_id])
+
+
+def update_command(graph_id: str, node_id: str, *flags: str) -> str:
+    """Return the command with which a person changes a node."""
+    return shlex.join(["metagit-mcp", "task", "update", node_id, "--graph-id", graph_id, *flags])

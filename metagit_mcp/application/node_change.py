@@ -1,0 +1,109 @@
+"""One change of one node, worked out on the file's own record under its lock. Knows no file."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering
+from metagit_mcp.domain.approval import Approval
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph
+from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
+from metagit_mcp.scheduling.eligibility import intrinsic
+from metagit_mcp.scheduling.queue import group_queue
+from metagit_mcp.wire.codec import compact
+from metagit_mcp.wire.graph_codec import load_graph
+from metagit_mcp.wire.requests import TaskUpdateRequest, node_fields
+
+Json = dict[str, Any]
+CLEARABLE = (
+    *OWN_NODE_FIELDS,
+    "blocker_reason",
+    "project",
+    "repository",
+    "agent_id",
+    "estimated_tokens",
+)
+
+
+def revised_node(
+    graph_id: str,
+    record: Json | None,
+    request: TaskUpdateRequest,
+    policy: SchedulePolicy,
+    approvals: Sequence[Approval],
+    now: datetime,
+) -> tuple[Json, Json, Json | None]:
+    """Return the node's row before and after, and the graph record to write (None when nothing changes).
+
+    Raises:
+        NodeNotFound, InvalidInput, NodeNotEligible, RevisionConflict and what `checked` raises: nothing to write.
+    """
+    rows = list((record or {}).get("nodes") or [])
+    place = _place(rows, request.node_id)
+    before: Json = rows[place]
+    if request.expected_updated_at is not None and before.get("updated_at") != request.expected_updated_at:
+        raise RevisionConflict(
+            f"Node {request.node_id} changed since it was read.",
+            hint="Read it again and decide anew.",
+            node_id=request.node_id,
+        )
+    given = _given(request, before)
+    refuse_lowering(before, given)
+    after = {**before, **given}
+    if after == before:
+        return before, before, None
+    if given.get("status") == "running":
+        loaded = load_graph(graph_id, compact(record or {}))
+        _refuse_start(loaded, request.node_id, policy, approvals, now)
+    after["updated_at"] = instant_of(now)
+    rows[place] = after
+    revised = {**(record or {}), "nodes": rows, "updated_at": after["updated_at"]}
+    checked(graph_id, revised, [request.node_id])
+    return before, after, revised
+
+
+def _place(rows: Sequence[object], node_id: str) -> int:
+    found = [
+        place
+        for place, row in enumerate(rows)
+        if isinstance(row, dict) and isinstance(row.get("node_id"), str) and row["node_id"].strip() == node_id
+    ]
+    if not found:
+        raise NodeNotFound(f"No node is called {node_id}.", node_id=node_id)
+    if len(found) > 1:
+        raise InvalidInput(f"node_id: {node_id} is used {len(found)} times in the file", field="node_id")
+    return found[0]
+
+
+def _given(request: TaskUpdateRequest, before: Json) -> Json:
+    """Return the keys to set; a cleared field of ours becomes an explicit null, which also ends its kept value."""
+    given = {name: each for name, each in node_fields(request).items() if name != "node_id"}
+    for name in request.clear or ():
+        if name not in CLEARABLE or name in given:
+            raise InvalidInput(
+                f"clear: {name!r} cannot be cleared", hint=f"Valid: {', '.join(CLEARABLE)}.", field="clear"
+            )
+        given[name] = None
+    if not given:
+        raise InvalidInput("There is nothing to change.", hint="Name at least one field.", field="node_id")
+    if given.get("status") == "blocked" and not given.get("blocker_reason"):
+        raise InvalidInput("blocker_reason: say what blocks it", field="blocker_reason")
+    if given.get("status", "blocked") != "blocked" and before.get("blocker_reason") is not None:
+        given["blocker_reason"] = None
+    return given
+
+
+def _refuse_start(
+    loaded: LoadedGraph, node_id: str, policy: SchedulePolicy, approvals: Sequence[Approval], now: datetime
+) -> None:
+    """Refuse to set a node running that has a reason against it, one that runs already included."""
+    rules = group_queue(loaded, policy, tuple(approvals), now).rules
+    against = [reason.text for reason in intrinsic(rules, rules.shape.by_id[node_id])]
+    if against:
+        raise NodeNotEligible(
+            f"Node {node_id} may not be started: {'; '.join(against[:10])}.",
+            hint="metagit_schedule_next gives a node that may.",
+            node_id=node_id,
+            reasons=against[:50],
+        )

@@ -1,0 +1,211 @@
+"""Shows the schedule policy, changes it, and says what a change would do to the order. Writes policy.json alone."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+from metagit_mcp.application.caller import Caller
+from metagit_mcp.application.current import Current, View, snapshot_of, usable_graph
+from metagit_mcp.domain.decision import SchedulerEvent
+from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
+from metagit_mcp.errors import AuthForbidden, InvalidInput, PolicyInvalid, RevisionConflict
+from metagit_mcp.ports import Clock, DecisionLog, Ids, Offload, PolicyStore, WorkspaceImage
+from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
+from metagit_mcp.scheduling.snapshot import asker_for
+from metagit_mcp.wire.policy_codec import merge_patch, parse_patch, read_policy, revision_of, shown_policy
+from metagit_mcp.wire.requests import PolicyRequest
+from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect
+
+Json = dict[str, Any]
+_PLACES_COMPARED = 10
+_PLAIN_KEYS = ("merge_queue_threshold", "merge_pressure_penalty", "skip_on_merge_pressure")
+
+
+class Policies:
+    """The use case of the policy tool."""
+
+    def __init__(
+        self,
+        current: Current,
+        store: PolicyStore,
+        log: DecisionLog,
+        clock: Clock,
+        ids: Ids,
+        offload: Offload,
+        caller: Caller,
+    ) -> None:
+        """Keep the collaborators."""
+        self._current = current
+        self._store = store
+        self._log = log
+        self._clock = clock
+        self._ids = ids
+        self._offload = offload
+        self._caller = caller
+
+    async def run(self, request: PolicyRequest) -> PolicyAnswer:
+        """Show, set or preview, as the request says.
+
+        Raises:
+            InvalidInput: nothing to set, or a value out of range; names the field.
+            PolicyInvalid: policy.json cannot be used (a set that mends it goes through).
+            RevisionConflict, AuthForbidden, GraphNotFound: the set is refused.
+            ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
+        """
+        if request.action == "show":
+            view = await self._current.view()
+            return _answer(view.image, view.policy, changed=False, next_step=_AFTER_SHOW)
+        patch = requested_patch(request)
+        if request.graph_id is not None:
+            usable_graph((await self._current.image()).graphs, request.graph_id)
+        if request.action == "preview":
+            return await self._preview(patch)
+        return await self._set(patch, request.expected_revision)
+
+    async def _preview(self, patch: Json) -> PolicyAnswer:
+        view = await self._current.view()
+        after = read_policy(merge_patch(shown_policy(view.policy), patch), InvalidInput)
+        effect = await self._offload(lambda: _effect(view, after))
+        changed = after != view.policy
+        return _answer(view.image, after, changed=changed, next_step=_AFTER_PREVIEW, effect=effect)
+
+    async def _set(self, patch: Json, expected_revision: str | None) -> PolicyAnswer:
+        if self._caller.policy_read_only:
+            raise AuthForbidden(
+                "This server was started with --policy-read-only.", hint="Use preview, or ask the owner to set it."
+            )
+        before = await self._current.image()
+        written: list[SchedulePolicy] = []
+
+        def change(record: Json) -> Json | None:
+            _expect(expected_revision, before, record)
+            revised = merge_patch(record, patch)
+            after = read_policy(revised, InvalidInput)
+            self._authorise(record, patch, after)
+            written.append(after)
+            return None if _same(record, after) else dict(revised)
+
+        await self._offload(lambda: self._store.revise(change))
+        after = written[-1]
+        changed = before.policy is None or revision_of(after) != revision_of(before.policy)
+        if changed:
+            await self._offload(lambda: self._log.append([], [self._event(before, after)]))
+        image = await self._current.image()
+        effect = None
+        if before.policy is not None and changed:
+            view = await self._current.view()
+            old = before.policy
+            effect = await self._offload(lambda: PolicyEffect(before=_order(view, old), after=_order(view, after)))
+        return _answer(image, after, changed=changed, next_step=_AFTER_SET, effect=effect)
+
+    def _authorise(self, record: Json, patch: Json, after: SchedulePolicy) -> None:
+        """Refuse Organization policy unless an operator vouches for it (interfaces.md §4)."""
+        if self._caller.operator is not None:
+            return
+        foreign = sorted(key for key in patch if key not in RFC_KEYS and key != "$schema")
+        try:
+            known = shown_policy(read_policy(record))
+        except PolicyInvalid:
+            known = {}
+        changed = [key for key in foreign if known.get(key) != shown_policy(after).get(key)]
+        if changed:
+            raise AuthForbidden(
+                f"{', '.join(changed)}: Organization policy is set by an operator.",
+                hint="Start with --operator NAME, or let the owner set it on the command line.",
+                keys=changed,
+            )
+
+    def _event(self, before: WorkspaceImage, after: SchedulePolicy) -> SchedulerEvent:
+        return SchedulerEvent(
+            event_id=self._ids.new(),
+            type="PolicyChanged",
+            at=self._clock.now(),
+            payload={
+                "before": None if before.policy is None else shown_policy(before.policy),
+                "after": shown_policy(after),
+                "revision": revision_of(after),
+                "agent_id": self._caller.agent_id,
+                "operator": self._caller.operator,
+                "surface": self._caller.surface,
+            },
+        )
+
+
+def requested_patch(request: PolicyRequest) -> Json:
+    """Return what a request sets, as one merge patch of policy.json.
+
+    Raises:
+        InvalidInput: it sets nothing, or names a graph with nothing that a graph can override.
+    """
+    weights = {name: getattr(request, name) for name in WEIGHT_NAMES if getattr(request, name) is not None}
+    plain = {name: getattr(request, name) for name in _PLAIN_KEYS if getattr(request, name) is not None}
+    patch: Json = parse_patch(request.patch) if request.patch is not None else {}
+    if request.graph_id is not None:
+        if not weights:
+            raise InvalidInput("graph_id: only weights can be set for one graph", field="graph_id")
+        patch = merge_patch(patch, {"graph_overrides": {request.graph_id: weights}})
+    elif weights:
+        patch = merge_patch(patch, {"weights": weights})
+    patch = merge_patch(patch, plain)
+    if not patch:
+        settable = [each.name for each in fields(PolicyRequest) if each.name not in _CONTROL]
+        raise InvalidInput("There is nothing to set.", hint=f"Pass one of: {', '.join(settable)}.", field="action")
+    return patch
+
+
+_CONTROL = ("action", "graph_id", "expected_revision")
+
+
+def _expect(expected_revision: str | None, before: WorkspaceImage, record: Json) -> None:
+    if expected_revision is None:
+        return
+    try:
+        found = revision_of(read_policy(record))
+    except PolicyInvalid:
+        found = before.revision
+    if found != expected_revision:
+        raise RevisionConflict(
+            f"The policy has revision {found or 'none'}, not the expected one.",
+            hint="Read it again with show and decide anew.",
+            revision=found,
+        )
+
+
+def _same(record: Json, after: SchedulePolicy) -> bool:
+    try:
+        return read_policy(record) == after
+    except PolicyInvalid:
+        return False
+
+
+def _effect(view: View, after: SchedulePolicy) -> PolicyEffect:
+    return PolicyEffect(before=_order(view, view.policy), after=_order(view, after))
+
+
+def _order(view: View, policy: SchedulePolicy) -> tuple[Placed, ...]:
+    """The first places of the order under a policy, on a queue of its own."""
+    queue = WorkspaceQueue(replace(snapshot_of(view.image, policy, view.now)))
+    picks = plan(queue, asker_for(policy, "", None), _PLACES_COMPARED).picks
+    return tuple(Placed(graph_id=pick.graph_id, node_id=pick.node.node_id, score=pick.score / MICRO) for pick in picks)
+
+
+_AFTER_SHOW = "action=preview shows what a change would do to the order, action=set makes it."
+_AFTER_PREVIEW = "Nothing was written; the same call with action=set makes the change."
+_AFTER_SET = "The next answer follows this policy."
+
+
+def _answer(
+    image: WorkspaceImage,
+    policy: SchedulePolicy,
+    *,
+    changed: bool,
+    next_step: str,
+    effect: PolicyEffect | None = None,
+) -> PolicyAnswer:
+    return PolicyAnswer(
+        policy=shown_policy(policy),
+        revision=revision_of(policy),
+        changed=changed,
+        effect=effect,
+        warnings=image.warnings,
+        next_step=next_step,
+    )

@@ -1,0 +1,189 @@
+"""Puts together the status answer from one view. Reads nothing and decides nothing."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from metagit_mcp.application.current import View, find_node
+from metagit_mcp.application.next_steps import approve_command, update_command
+from metagit_mcp.domain.decision import LoggedDecision
+from metagit_mcp.domain.policy import MICRO
+from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.text import shown
+from metagit_mcp.scheduling.cycle import Stuck, census, plan
+from metagit_mcp.scheduling.eligibility import ReasonKind
+from metagit_mcp.scheduling.explain import explain
+from metagit_mcp.scheduling.queue import GroupQueue
+from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.wire.policy_codec import rfc_part
+from metagit_mcp.wire.requests import StatusRequest
+from metagit_mcp.wire.responses import (
+    GroupStatus,
+    MergePressure,
+    NodeExplanation,
+    PersonNeeded,
+    ReasonAgainst,
+    ReasonCount,
+    RunningNode,
+    StatusAnswer,
+    StatusCounts,
+    WorkspacePlace,
+)
+
+_GROUPS_SHOWN = 20
+_PERSONS_SHOWN = 20
+_RUNNING_SHOWN = 50
+_PLACES_SHOWN = 100
+
+
+def status_answer(
+    view: View,
+    asker: Asker,
+    request: StatusRequest,
+    recent: Sequence[LoggedDecision],
+    warnings: Sequence[str],
+    place: WorkspacePlace,
+) -> StatusAnswer:
+    """Return how things stand for one Group or for all, as the asker sees them."""
+    graph_ids = sorted(view.queue.groups) if request.graph_id is None else [request.graph_id]
+    counted = census(view.queue, asker, request.graph_id)
+    shown_groups = [name for name in graph_ids if request.after_group is None or name > request.after_group]
+    persons = [(name, stuck) for name in graph_ids for stuck in view.queue.needs_person(name)]
+    return StatusAnswer(
+        workspace=place,
+        policy=rfc_part(view.policy),
+        revision=view.image.revision,
+        ready_count=counted.ready,
+        runnable_count=counted.runnable,
+        counts=_counts([view.queue.groups[name] for name in graph_ids]),
+        not_eligible=tuple(
+            ReasonCount(reason=kind, nodes=nodes) for kind, nodes in sorted(counted.not_eligible.items()) if nodes
+        ),
+        groups=tuple(_group(view, asker, name) for name in shown_groups[:_GROUPS_SHOWN]),
+        groups_total=len(graph_ids),
+        running=tuple(_running(view, graph_ids))[:_RUNNING_SHOWN],
+        needs_person=tuple(_person(name, stuck) for name, stuck in persons[:_PERSONS_SHOWN]),
+        needs_person_total=len(persons),
+        recent_decisions=tuple(row if request.detail == "full" else replace(row, factors=None) for row in recent),
+        merge_pressure=tuple(_pressure(view)),
+        state_version=view.image.state_version,
+        truncated=False,
+        omitted=(),
+        warnings=tuple(sorted({*view.image.warnings, *warnings})),
+        next_step=_next_step(counted.runnable, persons),
+        explain=None if request.node_id is None else _explain(view, asker, request),
+    )
+
+
+def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
+    reasons: Counter[ReasonKind] = Counter()
+    runnable = 0
+    for group in groups:
+        for kind, nodes in group.first_reasons.items():
+            reasons[kind] += nodes
+        runnable += sum(map(len, group.lanes))
+    return StatusCounts(
+        graphs=len(groups),
+        nodes=runnable + reasons.total(),
+        ready=runnable,
+        waiting=reasons["not_ready"],
+        blocked=reasons["blocked"],
+        deferred=reasons["deferred"],
+        awaiting_approval=reasons["awaiting_approval"],
+        running=reasons["observed"],
+        finished=reasons["finished"],
+        inactive=reasons["graph_inactive"],
+        invalid=reasons["graph_invalid"],
+    )
+
+
+def _group(view: View, asker: Asker, graph_id: str) -> GroupStatus:
+    group = view.queue.groups[graph_id]
+    graph = group.loaded.graph
+    return GroupStatus(
+        graph_id=graph_id,
+        title="" if graph is None else shown(graph.title),
+        state="invalid" if graph is None else shown(graph.status, 20),
+        nodes=len(group.rules.shape.by_id),
+        ready=group.ready_count,
+        runnable=census(view.queue, asker, graph_id).runnable,
+        running=len(group.running),
+        finished=group.first_reasons.get("finished", 0),
+        quota=group.quota,
+    )
+
+
+def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
+    for graph_id in graph_ids:
+        for node in view.queue.groups[graph_id].running:
+            yield RunningNode(
+                graph_id=graph_id,
+                node_id=node.node_id,
+                title=shown(node.title),
+                repository=shown(node.repository) if node.repository else None,
+                agent_id=shown(node.agent_id) if node.agent_id else None,
+            )
+
+
+def _person(graph_id: str, stuck: Stuck) -> PersonNeeded:
+    node, reason = stuck.node, stuck.reason
+    return PersonNeeded(
+        graph_id=graph_id,
+        node_id=node.node_id,
+        title=shown(node.title),
+        reason=reason.text,
+        command=_mending(graph_id, node, reason.kind),
+        note=reason.note or None,
+    )
+
+
+def _mending(graph_id: str, node: TaskNode, kind: ReasonKind) -> str:
+    if kind == "awaiting_approval":
+        return approve_command(graph_id, node.node_id)
+    if kind == "blocked":
+        return update_command(graph_id, node.node_id, "--status", "ready")
+    if kind == "not_ready":
+        return update_command(graph_id, node.node_id, "--depends-on", "NODE")
+    return update_command(graph_id, node.node_id)
+
+
+def _pressure(view: View) -> Iterator[MergePressure]:
+    threshold = view.policy.merge_queue_threshold
+    for repository, depth in sorted(view.image.surroundings.merge_depth.items()):
+        yield MergePressure(
+            repository=shown(repository), depth=depth, threshold=threshold, pressured=depth >= threshold
+        )
+
+
+def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanation:
+    loaded, node = find_node(view.image.graphs, request.node_id or "", request.graph_id)
+    told = explain(view.queue, asker, loaded.graph_id, node.node_id)
+    return NodeExplanation(
+        graph_id=loaded.graph_id,
+        node_id=node.node_id,
+        title=shown(node.title),
+        status=shown(node.status, 20),
+        runnable=not told.against,
+        reasons=tuple(
+            ReasonAgainst(reason=reason.kind, text=reason.text, note=reason.note or None) for reason in told.against
+        ),
+        score=told.score / MICRO,
+        score_reasons=told.reasons,
+        place=_place(view, asker, loaded.graph_id, node.node_id),
+        factors=told.factors if request.detail != "brief" else None,
+    )
+
+
+def _place(view: View, asker: Asker, graph_id: str, node_id: str) -> int | None:
+    """The node's place in the order of all graphs, 1 for the very next; None when it is not among the first 100."""
+    picks = plan(view.queue, asker, _PLACES_SHOWN).picks
+    order = [(pick.graph_id, pick.node.node_id) for pick in picks]
+    return order.index((graph_id, node_id)) + 1 if (graph_id, node_id) in order else None
+
+
+def _next_step(runnable: int, persons: Sequence[object]) -> str:
+    if runnable:
+        return "metagit_schedule_next gives the next node."
+    if persons:
+        return "Nothing can be started now; needs_person lists what only a person can set going."
+    return "Nothing can be started now; not_eligible says why."

@@ -1,0 +1,183 @@
+"""Writing work down and changing it: task graphs for people and agents who have no other tool. Schedules nothing."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from metagit_mcp.application.authoring import (
+    checked,
+    instant_of,
+    new_graph,
+    new_node,
+    outlined,
+    planned,
+    slug,
+)
+from metagit_mcp.application.current import Current, find_node, usable_graph
+from metagit_mcp.application.node_change import revised_node
+from metagit_mcp.application.records import graph_record, node_record
+from metagit_mcp.domain.decision import SchedulerEvent
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.tasks import LoadedGraph
+from metagit_mcp.domain.text import is_id
+from metagit_mcp.domain.value import value
+from metagit_mcp.errors import GraphExists, InvalidInput
+from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload
+from metagit_mcp.wire.outline import parse_outline
+from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
+from metagit_mcp.wire.responses import GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
+
+Json = dict[str, Any]
+# Room for `.json.lock` and for four-byte letters in a file name of 255 bytes.
+_LONGEST_GRAPH_ID_BYTES = 240
+
+
+@value
+class _Planned:
+    created: bool
+    added: tuple[str, ...]
+
+
+class Tasks:
+    """The use cases of the `task` tools."""
+
+    def __init__(
+        self, current: Current, store: GraphStore, log: DecisionLog, clock: Clock, ids: Ids, offload: Offload
+    ) -> None:
+        """Keep the collaborators."""
+        self._current = current
+        self._store = store
+        self._log = log
+        self._clock = clock
+        self._ids = ids
+        self._offload = offload
+
+    async def plan(self, request: TaskPlanRequest) -> TaskPlanAnswer:
+        """Create a graph, or add nodes to one; never replaces anything.
+
+        Raises:
+            InvalidInput, UnknownDependency, GraphCycle: the plan is refused as a whole.
+            GraphExists: a graph of this title is there and no graph_id says to add to it.
+            GraphInvalid, ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
+        """
+        if request.nodes is not None and request.outline is not None:
+            raise InvalidInput("Pass nodes or outline, not both.", field="outline")
+        items = parse_outline(request.outline or "")
+        graph_id = request.graph_id or slug(request.title, ())
+        if not is_id(graph_id) or len(graph_id.encode()) > _LONGEST_GRAPH_ID_BYTES:
+            raise InvalidInput("graph_id: cannot be the name of a file", field="graph_id")
+        now = self._clock.now()
+        outcome: list[_Planned] = []
+
+        def change(record: Json | None) -> Json | None:
+            if record is not None and request.graph_id is None:
+                hint = f"Pass graph_id={graph_id} to add to it, or choose another title."
+                raise GraphExists(f"There is a graph {graph_id} already.", hint=hint, graph_id=graph_id)
+            base = record or new_graph(graph_id, request.title, request.goal or "", now)
+            rows = list(base.get("nodes") or [])
+            taken = [str(row.get("node_id")) for row in rows if isinstance(row, dict)]
+            fresh = planned(request.nodes or (), taken) if request.outline is None else outlined(items, taken)
+            added = [each["node_id"] for each in fresh]
+            rows += [new_node(graph_id, each["node_id"], each, now) for each in fresh]
+            revised = {**base, "nodes": rows, "updated_at": instant_of(now)}
+            checked(graph_id, revised, added)
+            outcome.append(_Planned(created=record is None, added=tuple(added)))
+            return revised
+
+        await self._offload(lambda: self._store.revise(graph_id, change))
+        plan = outcome[-1]
+        loaded = usable_graph((await self._current.image()).graphs, graph_id)
+        await self._offload(lambda: self._log.append_task_events(self._planned_events(loaded, plan, now)))
+        return TaskPlanAnswer(
+            graph=graph_record(loaded, plan.added),
+            created=plan.created,
+            added=len(plan.added),
+            truncated=False,
+            omitted=(),
+            warnings=loaded.warnings,
+            next_step="metagit_schedule_next gives the first node to start.",
+        )
+
+    def _planned_events(self, loaded: LoadedGraph, plan: _Planned, now: datetime) -> list[SchedulerEvent]:
+        graph = loaded.graph
+        titles = {node.node_id: node.title for node in (graph.nodes if graph is not None else ())}
+        head = {"graph_id": loaded.graph_id}
+        events: list[tuple[str, Json]] = []
+        if plan.created:
+            events.append(("TaskGraphCreated", {**head, "title": "" if graph is None else graph.title}))
+        events += [("TaskNodeCreated", {**head, "node_id": name, "title": titles.get(name, "")}) for name in plan.added]
+        return [self._event(kind, payload, now) for kind, payload in events]
+
+    def _event(self, kind: str, payload: Json, now: datetime) -> SchedulerEvent:
+        return SchedulerEvent(event_id=self._ids.new(), type=kind, at=now, payload=payload)
+
+    async def update(self, request: TaskUpdateRequest) -> TaskUpdateAnswer:
+        """Change one node under its file's lock.
+
+        Raises:
+            NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
+            InvalidInput, UnknownDependency, GraphCycle, AuthForbidden: the change is refused, nothing is written.
+            NodeNotEligible: status=running on a node that may not be started.
+            RevisionConflict: the node changed since it was read.
+        """
+        image = await self._current.image()
+        loaded, _ = find_node(image.graphs, request.node_id, request.graph_id)
+        now = self._clock.now()
+        policy = image.policy or SchedulePolicy()
+        approvals = image.approvals.get(loaded.graph_id, ())
+        outcome: list[tuple[Json, Json]] = []
+
+        def change(record: Json | None) -> Json | None:
+            before, after, revised = revised_node(loaded.graph_id, record, request, policy, approvals, now)
+            outcome.append((before, after))
+            return revised
+
+        await self._offload(lambda: self._store.revise(loaded.graph_id, change))
+        before, after = outcome[-1]
+        status = after.get("status")
+        if before.get("status") != status:
+            event = self._event(_EVENTS[str(status)], {"graph_id": loaded.graph_id, "node_id": request.node_id}, now)
+            await self._offload(lambda: self._log.append_task_events([event]))
+        graphs = (await self._current.image()).graphs
+        loaded, node = find_node(graphs, request.node_id, loaded.graph_id)
+        return TaskUpdateAnswer(
+            node=node_record(loaded.graph_id, node),
+            changed=before != after,
+            warnings=loaded.warnings,
+            next_step="metagit_schedule_next gives the next node."
+            if status in {"completed", "cancelled", "blocked"}
+            else "Set it to completed when it is done, or to blocked with blocker_reason.",
+        )
+
+    async def list(self, graph_id: str | None, status: str | None) -> tuple[GraphRecord, ...]:
+        """Return one graph or all, with their nodes, or only those of one status.
+
+        Raises:
+            GraphNotFound, GraphInvalid: the named graph is missing or unusable.
+        """
+        graphs = (await self._current.image()).graphs
+        chosen = [usable_graph(graphs, graph_id)] if graph_id is not None else [graphs[name] for name in sorted(graphs)]
+        return tuple(
+            graph_record(loaded, [n.node_id for n in loaded.graph.nodes if status is None or n.status == status])
+            for loaded in chosen
+            if loaded.graph is not None
+        )
+
+    async def show(self, node_id: str, graph_id: str | None) -> NodeRecord:
+        """Return one node.
+
+        Raises:
+            NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
+        """
+        loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
+        return node_record(loaded.graph_id, node)
+
+
+_EVENTS = {
+    "pending": "TaskPending",
+    "ready": "TaskReady",
+    "running": "TaskStarted",
+    "blocked": "TaskBlocked",
+    "completed": "TaskCompleted",
+    "cancelled": "TaskCancelled",
+}

@@ -1,0 +1,38 @@
+"""A person's approval of one node, bound to what was approved. Knows neither who may approve nor where it is kept."""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+
+from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.value import value
+
+
+@value
+class Approval:
+    """One approval: it holds for this node as long as `digest` is what `approval_digest` says of it."""
+
+    graph_id: str
+    node_id: str
+    epoch: int
+    digest: str
+    approved_by: str
+    at: datetime
+
+
+def approval_digest(node: TaskNode) -> str:
+    """Return what an approval is bound to: title, dependencies, repository and risk (interfaces.md §4), as SHA-256 hex."""
+    parts = (node.title, *node.depends_on, "", node.repository or "", node.risk or "")
+    return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def needs_approval(node: TaskNode, gates: GatePolicy) -> bool:
+    """Say whether the node may run only after a person approved it (scheduling.md §5)."""
+    return node.approval == "human_required" or (node.risk is not None and node.risk in gates.approval_required_for)
+
+
+def is_approved(node: TaskNode, approvals: Iterable[Approval]) -> bool:
+    """Say whether one of the node's approvals still fits what the node is now."""
+    digest = approval_digest(node)
+    return any(approval.digest == digest for approval in approvals)

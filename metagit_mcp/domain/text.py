@@ -1,0 +1,35 @@
+"""Makes text that other people wrote safe to show: one line, no control or direction marks. Knows no field names."""
+
+import re
+import unicodedata
+
+_PLAIN = re.compile(r"[ -~]*\Z")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+ID_PATTERN = r"^[\w.-]+$"
+AGENT_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/@-]*$"
+_ID = re.compile(r"[\w.-]+\Z")
+
+
+def shown(text: str, limit: int = 200) -> str:
+    """Return `text` on one line without control, format or bidi characters, at most `limit` characters long.
+
+    A cut is marked by a final ellipsis. (interfaces.md §3: free text in answers.)
+    """
+    clean = text if _PLAIN.match(text) else _visible(text)
+    clean = clean.strip()
+    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
+
+
+def _visible(text: str) -> str:
+    kept = (" " if unicodedata.category(mark) in _HIDDEN else mark for mark in text)
+    return " ".join("".join(kept).split())
+
+
+def is_id(text: str) -> bool:
+    """Say whether `text` may name a graph or node: `^[\\w.-]+$`, not `.` or `..`, at most 255 characters."""
+    return len(text) <= 255 and bool(_ID.match(text)) and text not in {".", ".."}
+
+
+def shown_id(text: str) -> str:
+    """Return an id as it may stand in a reason; anything that is no id is named as such instead of quoted."""
+    return text if is_id(text) else "(not a valid id)"

@@ -1,0 +1,146 @@
+"""Every deliberate error of the project, one hierarchy; it knows nothing of files, JSON or protocols.
+
+The class docstring is the default message. `code` is stable (SemVer) and documented in
+`docs/reference/errors.md`; `retryable` says whether the same call may succeed later unchanged.
+"""
+
+from typing import ClassVar
+
+
+class MetagitError(Exception):
+    """Something went wrong that the caller can understand."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str = "", *, hint: str = "", **details: object) -> None:
+        """Keep what happened, what to do next and the facts behind it.
+
+        Args:
+            message: one sentence; empty means the class docstring.
+            hint: what is valid and what to do next; empty when nothing useful can be said.
+            details: JSON-ready facts (ids, numbers, field names), never file content.
+        """
+        self.message = message or str(self.__doc__)
+        self.hint = hint
+        self.details = details
+        super().__init__(self.message)
+
+    def as_record(self) -> dict[str, object]:
+        """Return the error as the JSON object that every interface shows."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "details": self.details,
+            "retryable": self.retryable,
+        }
+
+
+class InvalidInput(MetagitError):
+    """An argument is missing, unknown or out of range."""
+
+    code = "INVALID_INPUT"
+
+
+class WorkspaceNotFound(MetagitError):
+    """No metagit workspace was found."""
+
+    code = "WORKSPACE_NOT_FOUND"
+
+
+class GraphNotFound(MetagitError):
+    """No task graph has this id."""
+
+    code = "GRAPH_NOT_FOUND"
+
+
+class GraphExists(MetagitError):
+    """A task graph with this id exists already."""
+
+    code = "GRAPH_EXISTS"
+
+
+class GraphInvalid(MetagitError):
+    """The task graph file cannot be used as it stands."""
+
+    code = "GRAPH_INVALID"
+
+
+class GraphCycle(MetagitError):
+    """The dependencies form a cycle."""
+
+    code = "GRAPH_CYCLE"
+
+
+class UnknownDependency(MetagitError):
+    """A node depends on a node that its graph does not have."""
+
+    code = "UNKNOWN_DEPENDENCY"
+
+
+class NodeNotFound(MetagitError):
+    """No node has this id."""
+
+    code = "NODE_NOT_FOUND"
+
+
+class NodeAmbiguous(MetagitError):
+    """More than one graph has a node with this id."""
+
+    code = "NODE_AMBIGUOUS"
+
+
+class NodeNotEligible(MetagitError):
+    """The node may not be started now."""
+
+    code = "NODE_NOT_ELIGIBLE"
+
+
+class PolicyInvalid(MetagitError):
+    """The schedule policy cannot be used as it stands."""
+
+    code = "POLICY_INVALID"
+
+
+class RevisionConflict(MetagitError):
+    """The thing changed since it was read."""
+
+    code = "REVISION_CONFLICT"
+
+
+class AuthForbidden(MetagitError):
+    """The caller may not do this."""
+
+    code = "AUTH_FORBIDDEN"
+
+
+class SchemaMismatch(MetagitError):
+    """The schema files differ from what the code says."""
+
+    code = "SCHEMA_VALIDATION_FAILED"
+
+
+class StoreUnavailable(MetagitError):
+    """The workspace files cannot be read or written at the moment."""
+
+    code = "STORE_UNAVAILABLE"
+    retryable = True
+
+
+class StoreCorrupt(MetagitError):
+    """A file that the scheduler keeps for itself is damaged."""
+
+    code = "STORE_CORRUPT"
+
+
+class ReadOnlyWorkspace(MetagitError):
+    """The workspace cannot be written to."""
+
+    code = "READ_ONLY"
+
+
+class InternalError(MetagitError):
+    """The program met a state that it does not expect; please report it."""
+
+    code = "INTERNAL_ERROR"

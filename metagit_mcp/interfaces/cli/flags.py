@@ -1,0 +1,197 @@
+"""Flags of the commands: the shared ones, and those made from a request so that a tool's twin has just its arguments.
+
+It must not check values: `wire.requests` reads them, so that both twins refuse the same things in the same words.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
+
+import click
+
+from metagit_mcp.errors import InvalidInput
+from metagit_mcp.interfaces.cli.invocation import Invocation
+
+F = TypeVar("F", bound=Callable[..., Any])
+Given = str | list[str] | None
+
+# Sentences may have commas; the items of every other list are names, which have none.
+_SENTENCES: Final = frozenset({"acceptance"})
+_FILE_LIMIT: Final = 8 * 1024 * 1024
+
+
+def example(*lines: str) -> str:
+    """Return the epilog of a command's help: examples, one a line."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+# --- shared flags --------------------------------------------------------------------------------------------------
+
+
+def workspace_flag(command: F) -> F:
+    """Add `--workspace`, which every level accepts."""
+    help_text = "Root of the workspace; default: METAGIT_WORKSPACE, else found from this folder upward."
+    flag = click.option(
+        "--workspace", metavar="PATH", help=help_text, expose_value=False, callback=_remember_workspace
+    )
+    return flag(command)
+
+
+def json_flag(command: F) -> F:
+    """Add `--json`, which every level accepts."""
+    help_text = "Print one line of JSON, also for an error: the same as the MCP tool answers."
+    flag = click.option("--json", is_flag=True, help=help_text, expose_value=False, callback=_remember_json)
+    return flag(command)
+
+
+def shared_flags(command: F) -> F:
+    """Add `--workspace` and `--json`."""
+    return workspace_flag(json_flag(command))
+
+
+def _remember_workspace(ctx: click.Context, param: click.Parameter, given: str | None) -> None:
+    invocation = ctx.find_object(Invocation)
+    if given is not None and invocation is not None:
+        invocation.workspace = _not_empty(ctx, param, given)
+
+
+def _remember_json(ctx: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click's call
+    invocation = ctx.find_object(Invocation)
+    if given and invocation is not None:
+        invocation.as_json = True
+
+
+def text_flag(name: str, help_text: str, metavar: str = "TEXT") -> Callable[[F], F]:
+    """Return a flag with one value, refused when it is empty."""
+    return click.option(name, metavar=metavar, help=help_text, callback=_not_empty)
+
+
+def names_flag(name: str, help_text: str) -> Callable[[F], F]:
+    """Return a flag with a list of names: repeated, or separated by commas."""
+    return click.option(name, metavar="NAME,...", multiple=True, help=help_text, callback=_names)
+
+
+def graph_flag(command: F) -> F:
+    """Add `--graph-id`."""
+    return text_flag("--graph-id", "Only this task graph (Group).")(command)
+
+
+def operator_flag(command: F) -> F:
+    """Add `--operator`."""
+    help_text = "Who vouches for it; needed without a terminal, where nobody can be asked."
+    return text_flag("--operator", help_text, "NAME")(command)
+
+
+# --- flags of a request ----------------------------------------------------------------------------------------------
+
+
+def request_flags(shape: type[Any], *, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
+    """Return a decorator that adds a flag for each field of a request: its name with dashes, its description."""
+
+    def decorate(command: F) -> F:
+        for each in reversed(fields(shape)):
+            if each.name not in without:
+                command = _request_flag(each)(command)
+        return command
+
+    return decorate
+
+
+def _request_flag(each: Field[Any]) -> Callable[[F], F]:
+    kind = _without_none(each.type)
+    name = f"--{each.name.replace('_', '-')}"
+    help_text = str(each.metadata.get("description", ""))
+    if each.default not in (MISSING, None, False):
+        help_text += f" [default: {each.default}]"
+    if kind is bool:
+        # The value may be left out: --preview is --preview true.
+        return click.option(name, is_flag=False, flag_value="true", metavar="[true|false]", help=help_text)
+    if get_origin(kind) is tuple:
+        one_each = each.name in _SENTENCES
+        callback, metavar = (_items, "TEXT") if one_each else (_names, "NAME,...")
+        return click.option(name, multiple=True, metavar=metavar, help=help_text, callback=callback)
+    return click.option(name, metavar=_metavar(kind), help=help_text, callback=_not_empty)
+
+
+def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    return next(arm for arm in get_args(annotation) if arm is not NoneType)
+
+
+def _metavar(kind: Any) -> str:  # noqa: ANN401 - annotations have no type
+    if get_origin(kind) is Literal:
+        return f"[{'|'.join(map(str, get_args(kind)))}]"
+    return {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
+
+
+def _not_empty(_: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    """Refuse an empty value: `--graph-id "$GRAPH"` without GRAPH must not mean every graph."""
+    if given == "":
+        raise InvalidInput(f"{param.opts[0]} is empty", hint="Leave it out, or give it a value.", field=param.name)
+    return given
+
+
+def _items(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Given:
+    for item in given:
+        _not_empty(ctx, param, item)
+    if len(given) == 1 and given[0].lstrip().startswith("["):
+        return given[0]
+    return list(given) or None
+
+
+def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Given:
+    items = _items(ctx, param, given)
+    if not isinstance(items, list):
+        return items
+    return [name.strip() for item in items for name in item.split(",") if name.strip()]
+
+
+# --- node and files --------------------------------------------------------------------------------------------------
+
+
+def node_argument(command: F) -> F:
+    """Add the node, as an argument or as `--node-id` like the tool; `chosen_node` reads both."""
+    return click.argument("node", required=False)(text_flag("--node-id", "The same as NODE.", "NODE")(command))
+
+
+def chosen_node(node: str | None, node_id: str | None) -> str:
+    """Return the node that an argument or `--node-id` names.
+
+    Raises:
+        InvalidInput: neither does, or they differ.
+    """
+    if not node and not node_id:
+        raise InvalidInput("no node is named", hint="Name it: NODE or --node-id NODE.", field="node_id")
+    if node and node_id and node != node_id:
+        raise InvalidInput("NODE and --node-id name two different nodes", field="node_id")
+    return node or str(node_id)
+
+
+def text_from(given: str | None, field: str) -> str | None:
+    """Return the text that a flag stands for: `@FILE` is read, `-` and `@-` are standard input."""
+    if given is None:
+        return None
+    if given in {"-", "@-"}:
+        return _decoded(click.get_binary_stream("stdin").read(_FILE_LIMIT + 1), field)
+    return _decoded(_file_start(given[1:], field), field) if given.startswith("@") else given
+
+
+def _file_start(path: str, field: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_FILE_LIMIT + 1)
+    except (OSError, ValueError) as cause:
+        why = getattr(cause, "strerror", None) or "it is no file name"
+        raise InvalidInput(f"{field}: the file cannot be read: {why}", field=field) from None
+
+
+def _decoded(raw: bytes, field: str) -> str:
+    if len(raw) > _FILE_LIMIT:
+        raise InvalidInput(f"{field}: the text is longer than {_FILE_LIMIT} bytes", field=field)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        raise InvalidInput(f"{field}: byte {cause.start} is not UTF-8", field=field) from None

@@ -1,0 +1,80 @@
+"""One run of the program: what the shared flags say, and the way to the use cases. It must not know any command.
+
+A use case is a coroutine, but nothing on the command line waits for anything else meanwhile: it is driven by hand,
+which saves the start of an event loop.
+"""
+
+import os
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from metagit_mcp.errors import InternalError
+from metagit_mcp.interfaces.cli.output import Block, print_blocks, print_json
+
+if TYPE_CHECKING:
+    from metagit_mcp.bootstrap import Application
+
+T = TypeVar("T")
+Opener = Callable[[Mapping[str, Any]], "Application"]
+
+
+async def _at_once(blocking: Callable[[], T]) -> T:
+    return blocking()
+
+
+def open_workspace(flags: Mapping[str, Any]) -> "Application":
+    """Open the workspace that the flags and the environment name.
+
+    Raises:
+        WorkspaceNotFound: there is none.
+    """
+    from metagit_mcp.bootstrap import open_application
+    from metagit_mcp.settings import settings_from
+
+    return open_application(settings_from(os.environ, **flags), surface="cli", offload=_at_once)
+
+
+def finished(use_case: Coroutine[Any, Any, T]) -> T:
+    """Return what a use case returns that never has to wait."""
+    try:
+        use_case.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    use_case.close()
+    raise InternalError("A use case waited for something that the command line does not have.")
+
+
+class Invocation:
+    """What holds for the whole run; flags given after the subcommand win over those before it."""
+
+    def __init__(self, opener: Opener = open_workspace) -> None:
+        """Know no flag yet."""
+        self.workspace: str | None = None
+        self.as_json = False
+        self._opener: Final = opener
+
+    def settings_flags(self, **flags: object) -> dict[str, Any]:
+        """Return the flags that were given, by the names that the settings have."""
+        named = {"workspace": self.workspace, **flags}
+        return {name: each for name, each in named.items() if each is not None}
+
+    def application(self, **flags: object) -> "Application":
+        """Return the use cases over the workspace, opened with these flags."""
+        return self._opener(self.settings_flags(**flags))
+
+    def show(self, answer: Any, blocks: Iterable[Block]) -> None:  # noqa: ANN401 - any answer of `wire.responses`
+        """Print an answer: as the MCP tool gives it, or its rendering for people."""
+        if self.as_json:
+            from metagit_mcp.wire.answer_size import fitted
+
+            print_json(fitted(answer))
+        else:
+            print_blocks(blocks)
+
+    def show_record(self, record: Mapping[str, Any], blocks: Iterable[Block]) -> None:
+        """Print what no tool answers: a JSON object, or its rendering for people."""
+        if self.as_json:
+            print_json(record)
+        else:
+            print_blocks(blocks)

@@ -1,0 +1,144 @@
+"""Puts answers on standard output: one line of JSON, or text and tables for people. It must not know any answer.
+
+Everything printed for people is cleaned here once more, whoever made it: no control, format or direction marks reach
+a terminal. rich is imported when a table is drawn on a terminal, and not before.
+"""
+
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, Final
+
+from metagit_mcp.domain.text import shown
+from metagit_mcp.domain.value import value
+
+_CELL_LIMIT: Final = 200
+_LINE_LIMIT: Final = 4_000
+# A pipe has no width, and a very wide terminal is no reason to spread a table over all of it.
+_WIDEST: Final = 120
+
+
+@value
+class Table:
+    """Rows under a header; the columns named in `numbers` are aligned to the right."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[str] = frozenset()
+
+
+Block = str | Table
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    """Print a JSON object as one compact line, always in UTF-8."""
+    from metagit_mcp.wire.codec import compact
+
+    _write(compact(record) + b"\n")
+
+
+def print_blocks(blocks: Iterable[Block]) -> None:
+    """Print text and tables, cleaned; a table without rows is left out."""
+    kept = [cleaned for block in blocks if (cleaned := _cleaned(block)) is not None]
+    if sys.stdout is not None and sys.stdout.isatty():
+        text = _drawn(kept)
+    else:
+        text = "".join(f"{line}\n" for block in kept for line in _plain(block))
+    _write(text.encode(_encoding(), "replace"))
+
+
+def clean_line(text: str) -> str:
+    """Return one line that is safe on a terminal, its indentation kept."""
+    body = text.lstrip(" ")
+    return text[: len(text) - len(body)] + shown(body, _LINE_LIMIT)
+
+
+def _encoding() -> str:
+    return "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
+
+
+def _write(data: bytes) -> None:
+    """Write everything now; a reader that went away has seen what it wanted."""
+    if sys.stdout is None:
+        return
+    stream: IO[bytes] = sys.stdout.buffer
+    try:
+        stream.write(data)
+        stream.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would be written again, and fail again, when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _cleaned(block: Block) -> Block | None:
+    if isinstance(block, str):
+        return clean_line(block)
+    rows = tuple(tuple(shown(cell, _CELL_LIMIT) for cell in row) for row in block.rows)
+    return Table(title=shown(block.title), header=block.header, rows=rows, numbers=block.numbers) if rows else None
+
+
+# --- for pipes and files -------------------------------------------------------------------------------------------
+
+
+def _plain(block: Block) -> Iterator[str]:
+    if isinstance(block, str):
+        yield block
+        return
+    widths = [max(map(_width, column)) for column in zip(block.header, *block.rows, strict=True)]
+    to_right = [name in block.numbers for name in block.header]
+    yield f"{block.title}:"
+    for row in (block.header, *block.rows):
+        cells = (_padded(*each) for each in zip(row, widths, to_right, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def _padded(cell: str, width: int, to_right: bool) -> str:
+    gap = " " * (width - _width(cell))
+    return gap + cell if to_right else cell + gap
+
+
+def _width(text: str) -> int:
+    """The columns that a text takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(mark) for mark in text)
+
+
+def _columns(mark: str) -> int:
+    if unicodedata.combining(mark):
+        return 0
+    return 2 if unicodedata.east_asian_width(mark) in {"W", "F"} else 1
+
+
+# --- for terminals -------------------------------------------------------------------------------------------------
+
+
+def _drawn(blocks: list[Block]) -> str:
+    """The blocks as rich draws them for this terminal; texts reach it as plain text, never as markup."""
+    if not any(isinstance(block, Table) for block in blocks):
+        return "".join(f"{block}\n" for block in blocks)
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    console.width = min(console.width, _WIDEST)
+    with console.capture() as capture:
+        for block in blocks:
+            console.print(Text(block) if isinstance(block, str) else _rich_table(block))
+    return capture.get()
+
+
+def _rich_table(table: Table) -> Any:  # noqa: ANN401 - naming the type would import rich at the start
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable(title=Text(table.title, style="bold"), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for name in table.header:
+        # An id that is cut cannot be pasted, so all columns fold.
+        drawn.add_column(Text(name), justify="right" if name in table.numbers else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    return drawn

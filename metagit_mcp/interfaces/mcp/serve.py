@@ -1,0 +1,49 @@
+"""Starts the MCP server on standard input and output: what must happen before the heavy imports, and the imports.
+
+Must not know tools. Importing this module loads nothing heavy.
+"""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from metagit_mcp.interfaces.mcp.stdio_claim import Wire, claim_wire
+from metagit_mcp.settings import Settings
+
+
+def run(settings: Settings) -> None:
+    """Serve on standard input and output until the host, a signal or the death of the parent ends it.
+
+    Raises:
+        OSError: the output cannot be written for another reason than a host that went away.
+    """
+    wire = claim_wire()
+    asyncio.run(serve(settings, wire))
+
+
+async def serve(settings: Settings, wire: Wire) -> None:
+    """Build the server and serve it on `wire`."""
+    with _lasting_imports():
+        from metagit_mcp.bootstrap import open_application  # noqa: PLC0415 - after the wire is claimed
+        from metagit_mcp.interfaces.mcp.offload import OneThread  # noqa: PLC0415 - as above
+        from metagit_mcp.interfaces.mcp.server import build_server  # noqa: PLC0415 - as above
+        from metagit_mcp.interfaces.mcp.stdio import serve_stdio  # noqa: PLC0415 - as above
+    opening = partial(open_application, settings, surface="mcp", offload=OneThread())
+    await serve_stdio(build_server(opening, settings), wire)
+
+
+@contextmanager
+def _lasting_imports() -> Iterator[None]:
+    """Import without collecting garbage, and never look at what was imported again.
+
+    The SDK makes some hundred thousand objects that live as long as the process. Not walking through them again
+    and again saves a fifth of the start and nearly all of the exit.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()

@@ -1,0 +1,137 @@
+"""What the use cases need from the outside, one Protocol each: read this file as the tour of the boundary.
+
+Knows no implementation. The file ports are plain functions; a use case runs them through `Offload`, so that a
+server can keep them off its event loop.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from metagit_mcp.domain.approval import Approval
+from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.tasks import LoadedGraph
+from metagit_mcp.domain.value import value
+from metagit_mcp.errors import MetagitError
+from metagit_mcp.scheduling.snapshot import Surroundings
+
+R = TypeVar("R")
+Json = dict[str, Any]
+
+
+@value
+class WorkspaceImage:
+    """The whole workspace as read at one state. The same state gives the same object.
+
+    `policy` is None when policy.json cannot be used, and `policy_error` says why; `state_version` depends on
+    content only, so every process that reads the same files names the same version.
+    """
+
+    policy: SchedulePolicy | None
+    policy_error: MetagitError | None
+    revision: str
+    graphs: Mapping[str, LoadedGraph]
+    surroundings: Surroundings
+    approvals: Mapping[str, tuple[Approval, ...]]
+    state_version: str
+    warnings: tuple[str, ...]
+
+
+class WorkspaceSource(Protocol):
+    """Reads the workspace: graphs, policy, worktrees, merges, approvals."""
+
+    def changed(self) -> bool:
+        """Say whether anything may have changed since the last `read`; cheap, called before every answer."""
+        ...
+
+    def read(self) -> WorkspaceImage:
+        """Read what changed and return the image; parts that did not change are the same objects as before."""
+        ...
+
+
+class GraphStore(Protocol):
+    """Writes task graph files, one atomic read-modify-write at a time."""
+
+    def revise(self, graph_id: str, change: Callable[[Json | None], Json | None]) -> Json | None:
+        """Under the graph's lock give `change` the file's JSON object (None: no such file) and write what it returns.
+
+        None from `change` writes nothing. Returns what `change` returned. Keeps unknown fields, `index.json` and
+        `kept.json` in step.
+
+        Raises:
+            GraphInvalid: the file that is there cannot be used.
+            ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
+        """
+        ...
+
+
+class PolicyStore(Protocol):
+    """Writes policy.json, one atomic read-modify-write at a time."""
+
+    def revise(self, change: Callable[[Json], Json | None]) -> None:
+        """Under the policy's lock give `change` the record in force (kept keys included); write what it returns.
+
+        None writes nothing; keys that `change` removed also end in `kept.json`.
+
+        Raises:
+            PolicyInvalid: the file that is there cannot be used.
+            ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
+        """
+        ...
+
+
+class ApprovalStore(Protocol):
+    """Keeps people's approvals."""
+
+    def add(self, approval: Approval) -> None:
+        """Add one approval durably."""
+        ...
+
+
+class DecisionLog(Protocol):
+    """The append-only decision log and the event logs beside it."""
+
+    def recent(self, count: int, graph_id: str | None = None) -> tuple[Sequence[LoggedDecision], Sequence[str]]:
+        """Return up to `count` newest decisions, newest first, and warnings about lines that cannot be read."""
+        ...
+
+    def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> None:
+        """Append decisions and then their events."""
+        ...
+
+    def append_task_events(self, events: Sequence[SchedulerEvent]) -> None:
+        """Append task graph events, in the shape that the task graph tools write."""
+        ...
+
+
+class Keeper(Protocol):
+    """Remembers our fields against writers that drop what they do not know."""
+
+    def remember(self) -> None:
+        """Bring `kept.json` up to date with the image read last; does nothing when nothing of ours is new."""
+        ...
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """Return the present instant in UTC."""
+        ...
+
+
+class Ids(Protocol):
+    """Draws identifiers."""
+
+    def new(self) -> str:
+        """Return an id never returned before: 32 hexadecimal digits."""
+        ...
+
+
+class Offload(Protocol):
+    """Runs a blocking function for an async use case."""
+
+    async def __call__(self, blocking: Callable[[], R]) -> R:
+        """Return what `blocking` returns."""
+        ...

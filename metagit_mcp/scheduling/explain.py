@@ -1,0 +1,128 @@
+"""Why this one, why not that one: turns picks and reasons into the answer people and agents read. Decides nothing."""
+
+import shlex
+from collections.abc import Iterator
+from datetime import datetime
+
+from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
+from metagit_mcp.domain.repository import repository_key
+from metagit_mcp.domain.tasks import TaskNode, effective_tokens
+from metagit_mcp.domain.text import is_id, shown
+from metagit_mcp.domain.value import value
+from metagit_mcp.domain.policy import MICRO
+from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
+from metagit_mcp.scheduling.eligibility import Reason
+from metagit_mcp.scheduling.moment import is_warm
+from metagit_mcp.scheduling.scoring import factors, reasons
+from metagit_mcp.scheduling.snapshot import Asker
+
+
+def decision(
+    queue: WorkspaceQueue, asker: Asker, pick: Pick, decision_id: str, *, at: datetime, skipped: bool = False
+) -> ScheduleDecision:
+    """Return a pick as the full decision that is logged and answered."""
+    node, group = pick.node, queue.groups[pick.graph_id]
+    scored = queue.moment(asker).scored(group, node, queue.snapshot)
+    said = reasons(node, scored, queue.snapshot.policy)
+    return ScheduleDecision(
+        decision_id=decision_id,
+        at=at,
+        graph_id=pick.graph_id,
+        node_id=node.node_id,
+        title=shown(node.title),
+        repository=_shown_or_none(node.repository),
+        score=pick.score / MICRO,
+        reasons=(*said, "skipped_due_to_merge_pressure") if skipped else said,
+        factors=factors(node, scored),
+        dispatch_hints=_hints(queue, asker, pick),
+        acl_commands=tuple(_acl_commands(node)),
+        compile_command=_compile_command(node),
+        skipped=skipped or None,
+        agent_id=asker.agent_id or None,
+    )
+
+
+def _hints(queue: WorkspaceQueue, asker: Asker, pick: Pick) -> DispatchHints:
+    node = pick.node
+    return DispatchHints(
+        title=shown(node.title),
+        graph_id=pick.graph_id,
+        priority=node.priority,
+        estimated_tokens=effective_tokens(node),
+        depends_on=tuple(name for name in node.depends_on if is_id(name)),
+        handoff=Handoff(
+            prompt=f"Work on node {node.node_id} of graph {pick.graph_id}.",
+            context_pack=_shown_or_none(node.compiled_context_path),
+        ),
+        project=_shown_or_none(node.project),
+        repository=_shown_or_none(node.repository),
+        agent_id=_shown_or_none(node.agent_id),
+        deadline=node.deadline,
+        worktree=_worktree(queue, asker, node),
+        intent=_shown_or_none(node.intent_id),
+        acceptance=None if node.acceptance is None else tuple(shown(line, 500) for line in node.acceptance),
+        model_tier=node.model_tier,
+    )
+
+
+def _shown_or_none(text: str | None) -> str | None:
+    return (shown(text) or None) if text else None
+
+
+def _worktree(queue: WorkspaceQueue, asker: Asker, node: TaskNode) -> str | None:
+    """The warm worktree of the node's repository: the asker's own first, then the first by path."""
+    repository = repository_key(node.repository, node.project)
+    trees = [
+        tree
+        for tree in queue.snapshot.surroundings.worktrees
+        if tree.repository == repository and is_warm(tree, asker, queue.snapshot)
+    ]
+    best = min(trees, key=lambda tree: (tree.agent_id != asker.agent_id, tree.path), default=None)
+    return None if best is None else _shown_or_none(best.path)
+
+
+def _acl_commands(node: TaskNode) -> Iterator[str]:
+    """The node's coordination commands, re-quoted; one that is no plain metagit command is left out."""
+    for command in node.acl.acl_commands if node.acl is not None else ():
+        try:
+            words = shlex.split(command)
+        except ValueError:
+            continue
+        if words[:1] == ["metagit"]:
+            yield shlex.join(shown(word) for word in words)
+
+
+def _compile_command(node: TaskNode) -> str | None:
+    project, repository = shown(node.project or ""), shown(node.repository or "")
+    if not project or not repository:
+        return None
+    name = repository.rstrip("/").rsplit("/", 1)[-1]
+    words = ["metagit", "context", "compile", "--project", project, "--repo", name, "--task-id", node.node_id]
+    return shlex.join(words)
+
+
+@value
+class Explanation:
+    """All that can be said of one node: every reason against it, or none, and what its score is made of."""
+
+    graph_id: str
+    node: TaskNode
+    against: tuple[Reason, ...]
+    score: int
+    reasons: tuple[str, ...]
+    factors: tuple[Factor, ...]
+
+
+def explain(queue: WorkspaceQueue, asker: Asker, graph_id: str, node_id: str) -> Explanation:
+    """Return why the asker may or may not start the node, and the score it has either way."""
+    group = queue.groups[graph_id]
+    node = group.rules.shape.by_id[node_id]
+    scored = queue.moment(asker).scored(group, node, queue.snapshot)
+    return Explanation(
+        graph_id=graph_id,
+        node=node,
+        against=reasons_against(queue, asker, graph_id, node),
+        score=scored.total(node),
+        reasons=reasons(node, scored, queue.snapshot.policy),
+        factors=factors(node, scored),
+    )

@@ -1,0 +1,76 @@
+"""Between bytes and core values: one cached pydantic adapter per type, errors in our own words. Knows no file."""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, from_json, to_json
+
+T = TypeVar("T")
+Json = dict[str, Any]
+_BOM = b"\xef\xbb\xbf"
+
+
+_ADAPTERS: Final[dict[type[Any], TypeAdapter[Any]]] = {}
+
+
+def adapter(shape: type[T]) -> TypeAdapter[T]:
+    """Return the adapter of a dataclass, built at first use (0.4 to 1.4 ms each)."""
+    if shape not in _ADAPTERS:
+        _ADAPTERS[shape] = TypeAdapter(shape)
+    return _ADAPTERS[shape]
+
+
+def plain(item: object) -> Json:
+    """Return a dataclass as JSON-ready dictionaries, absent (None) fields left out."""
+    dumped = adapter(type(item)).dump_python(item, mode="json", exclude_none=True)
+    return dict(dumped)
+
+
+def line(item: object) -> bytes:
+    """Return a dataclass as one line of JSON without the newline, absent fields left out."""
+    return adapter(type(item)).dump_json(item, exclude_none=True)
+
+
+def compact(record: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as one compact line of UTF-8."""
+    return to_json(record)
+
+
+def parse_json(raw: bytes) -> object:
+    """Return the JSON value in `raw` (a byte order mark is passed over).
+
+    Raises:
+        ValueError: with the position, never with the content.
+    """
+    return from_json(raw.removeprefix(_BOM), allow_inf_nan=False)
+
+
+def has_bom(raw: bytes) -> bool:
+    """Say whether the text starts with a byte order mark."""
+    return raw.startswith(_BOM)
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """Return the field path and the rule of the first error, without the offending input."""
+    return problem(error.errors(include_url=False, include_context=False, include_input=False)[0])
+
+
+_RULES: Final = {
+    "string_pattern_mismatch": "must be letters, digits and '_', '.', '-' only",
+    "unexpected_keyword_argument": "unknown field",
+    "extra_forbidden": "unknown field",
+    "missing": "is required",
+}
+
+
+def problem(detail: ErrorDetails) -> tuple[str, str]:
+    """Return one pydantic error as (field path, rule). The path uses slashes: `nodes/3/priority`."""
+    where = "/".join(str(part) for part in detail["loc"] if not _is_branch(part))
+    said = detail["msg"].removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
+    return where, _RULES.get(detail["type"], said)
+
+
+def _is_branch(part: int | str) -> bool:
+    """Whether pydantic named a union's branch or a constraint instead of a field."""
+    return isinstance(part, str) and ("[" in part or part in {"constrained-str", "function-after"})

@@ -1,0 +1,172 @@
+"""Reads a task graph from bytes: the good nodes stand, each bad one is named. Knows no file and no policy.
+
+The fast path hands the whole text to pydantic; only when it is refused, or when fields of ours were dropped by
+another program, is it taken apart node by node.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, STATUSES, LoadedGraph, TaskGraph, TaskNode
+from metagit_mcp.domain.text import is_id, shown_id
+from metagit_mcp.errors import InvalidInput
+from metagit_mcp.wire.codec import Json, adapter, first_problem, has_bom, parse_json, problem
+
+Kept = Mapping[str, Mapping[str, Any]]
+_NAMED: Final = 5
+
+
+def content_digest(raw: bytes) -> str:
+    """Return a short digest of a file's content, the same in every process."""
+    return blake2b(raw, digest_size=8).hexdigest()
+
+
+def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGraph:
+    """Return the graph in `raw`; `kept` holds our fields by node, in force where the text lacks the key.
+
+    Never raises for content: a text that cannot be used as a whole gives a graph without nodes and a warning.
+    """
+    digest = content_digest(raw)
+    if not kept and not has_bom(raw):
+        try:
+            return _checked(graph_id, adapter(TaskGraph).validate_json(raw), digest, {}, [])
+        except ValidationError:
+            pass
+    return _apart(graph_id, raw, digest, kept or {})
+
+
+def invalid_graph(graph_id: str, why: str, digest: str = "") -> LoadedGraph:
+    """Return the stand-in of a file that cannot be used, with the reason as its warning."""
+    return LoadedGraph(graph_id=graph_id, graph=None, digest=digest, warnings=(f"graph {graph_id}: {why}",))
+
+
+def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
+    try:
+        record = parse_json(raw)
+    except ValueError as error:
+        return invalid_graph(graph_id, f"not valid JSON: {error}", digest)
+    if not isinstance(record, dict):
+        return invalid_graph(graph_id, "the file must hold one JSON object", digest)
+    rows = record.get("nodes")
+    if rows is not None and not isinstance(rows, list):
+        return invalid_graph(graph_id, "nodes: must be a list", digest)
+    warnings = ["starts with a byte order mark; other programs refuse that"] if has_bom(raw) else []
+    defects: dict[str, str] = {}
+    nodes = tuple(_nodes(rows or [], kept, defects, warnings))
+    try:
+        head = {key: each for key, each in record.items() if key != "nodes" and each is not None}
+        graph = adapter(TaskGraph).validate_python({**head, "nodes": nodes})
+    except ValidationError as error:
+        return invalid_graph(graph_id, ": ".join(first_problem(error)), digest)
+    return _checked(graph_id, graph, digest, defects, warnings)
+
+
+def _nodes(rows: Iterable[object], kept: Kept, defects: dict[str, str], warnings: list[str]) -> Iterable[TaskNode]:
+    restored: list[str] = []
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            warnings.append(f"nodes/{place}: must be an object")
+            continue
+        node = _node(_with_kept(row, kept, restored), place, defects, warnings)
+        if node is not None:
+            yield node
+    if restored:
+        warnings.append(
+            f"another program dropped {_some(restored)}; the kept values stay in force (end one by an explicit null)"
+        )
+
+
+def _with_kept(row: Json, kept: Kept, restored: list[str]) -> Json:
+    node_id = row.get("node_id")
+    ours = kept.get(node_id) if isinstance(node_id, str) else None
+    missing = {name: each for name, each in (ours or {}).items() if name not in row}
+    restored += [f"{node_id}.{name}" for name in missing]
+    return {**row, **missing}
+
+
+def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -> TaskNode | None:
+    """Read one node; one with a bad field is kept without that field and named in `defects`."""
+    row = {name: each for name, each in row.items() if each is not None}
+    node_id = row.get("node_id")
+    if isinstance(node_id, str):
+        row["node_id"] = node_id = node_id.strip()
+    if not isinstance(node_id, str) or not is_id(node_id):
+        warnings.append(f"nodes/{place}/node_id: must be letters, digits, '_', '.', '-' (at most 255)")
+        return None
+    try:
+        return adapter(TaskNode).validate_python(row)
+    except ValidationError as error:
+        found = [problem(each) for each in error.errors(include_url=False, include_context=False, include_input=False)]
+    where, rule = found[0]
+    defects[node_id] = f"{where}: {rule}"
+    bad = {path.partition("/")[0] for path, _ in found}
+    return adapter(TaskNode).validate_python({name: each for name, each in row.items() if name not in bad})
+
+
+def check_node(row: Json) -> None:
+    """Check one node that is about to be written.
+
+    Raises:
+        InvalidInput: a field is out of range; names it.
+    """
+    given = {name: each for name, each in row.items() if each is not None}
+    try:
+        node = adapter(TaskNode).validate_python(given)
+    except ValidationError as error:
+        where, rule = first_problem(error)
+        raise InvalidInput(f"{where}: {rule}", field=where) from None
+    defects: dict[str, str] = {}
+    _in_utc(node, defects)
+    for why in defects.values():
+        raise InvalidInput(why, field=why.partition(":")[0])
+
+
+def _checked(
+    graph_id: str, graph: TaskGraph, digest: str, defects: dict[str, str], warnings: list[str]
+) -> LoadedGraph:
+    """Add what only the whole shows: ids used twice, times without a zone, unknown statuses."""
+    nodes = graph.nodes
+    if len({node.node_id for node in nodes}) != len(nodes):
+        times = Counter(node.node_id for node in nodes)
+        defects.update({node_id: "node_id: used twice" for node_id, count in times.items() if count > 1})
+    if any(node.deadline is not None or node.not_before is not None for node in nodes):
+        graph = replace(graph, nodes=tuple(_in_utc(node, defects) for node in nodes))
+    unknown = [node.node_id for node in nodes if node.status not in STATUSES]
+    if unknown:
+        warnings.append(f"unknown status of {_some(unknown)}; such nodes are not ready")
+    warnings += [f"{node_id}/{why}" for node_id, why in sorted(defects.items())[:_NAMED]]
+    if len(defects) > _NAMED:
+        warnings.append(f"{len(defects) - _NAMED} more nodes have fields that cannot be used")
+    return LoadedGraph(
+        graph_id=graph_id,
+        graph=graph,
+        digest=digest,
+        defects=defects,
+        warnings=tuple(f"graph {graph_id}: {text}" for text in warnings),
+    )
+
+
+def _in_utc(node: TaskNode, defects: dict[str, str]) -> TaskNode:
+    """Return the node with its instants in UTC; one that is no instant is named in `defects` and left out."""
+    times: dict[str, datetime | None] = {}
+    for name, at in (("deadline", node.deadline), ("not_before", node.not_before)):
+        times[name] = None
+        if at is not None and at.tzinfo is None:
+            defects[node.node_id] = f"{name}: needs an offset, for example 2026-12-01T12:00:00Z"
+        elif at is not None:
+            try:
+                times[name] = at.astimezone(UTC)
+            except OverflowError:
+                defects[node.node_id] = f"{name}: is outside the calendar"
+    return replace(node, deadline=times["deadline"], not_before=times["not_before"])
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(shown_id(name) for name in names[:_NAMED]) + more

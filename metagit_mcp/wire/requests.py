@@ -1,0 +1,217 @@
+"""What each tool and command may be asked, and how its arguments are read. Knows no use case.
+
+One dataclass per question; the same one is read from MCP arguments and from command-line flags.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, field, fields
+from functools import cache
+from typing import Any, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
+from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN
+from metagit_mcp.domain.value import value
+from metagit_mcp.errors import InvalidInput
+from metagit_mcp.wire.codec import Json, adapter, first_problem, parse_json
+from metagit_mcp.wire.portable import input_schema
+
+T = TypeVar("T")
+Detail = Literal["brief", "full"]
+_GRAPH = "Task graph (Group) id; the file name under tasks/graphs without .json"
+
+
+def said(description: str, default: Any = MISSING, **bounds: object) -> Any:  # noqa: ANN401 - stands for any field
+    """Declare an argument with the description that its schema shows; without a default it is required."""
+    return field(default=default, metadata={"description": description, **bounds})
+
+
+def _id(description: str) -> Any:  # noqa: ANN401 - stands for any field
+    return said(description, None, min_length=1, max_length=255, pattern=ID_PATTERN)
+
+
+def _agent(description: str) -> Any:  # noqa: ANN401 - stands for any field
+    return said(description, None, min_length=1, max_length=256, pattern=AGENT_PATTERN)
+
+
+@value
+class NextRequest:
+    """What should be worked on next?"""
+
+    graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
+    limit: int = said("How many nodes to plan, each for another agent", 1, ge=1, le=100)
+    agent_id: str | None = _agent("Who asks; decides own-worktree affinity and policy capabilities")
+    preview: bool = said("true: only look, nothing is written to the decision log", default=False)
+    capabilities: tuple[str, ...] | None = said("What the asker can do; nodes that need more are left out", None)
+    detail: Detail | None = said("full adds factors, dispatch hints and commands; default: full up to limit 3", None)
+
+
+@value
+class StatusRequest:
+    """How do things stand, and why is this node not offered?"""
+
+    graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
+    node_id: str | None = _id("Explain this node: every reason for or against it")
+    recent: int = said("How many recent decisions to show", 10, ge=0, le=100)
+    after_group: str | None = _id("Show the Groups whose id comes after this one")
+    detail: Detail | None = said("full adds factors and dispatch hints to recent decisions and explain", None)
+
+
+def _weight(name: str) -> Any:  # noqa: ANN401 - stands for any field
+    return said(f"New weight of {name}, 0 to 1000000", None, ge=0, le=1_000_000, allow_inf_nan=False)
+
+
+@value
+class PolicyRequest:
+    """Show the policy, change it, or see what a change would do."""
+
+    action: Literal["show", "set", "preview"] = said("show, set, or preview a set without writing", "show")
+    priority: float | None = _weight("priority")
+    dependency: float | None = _weight("criticality")
+    affinity: float | None = _weight("a warm worktree")
+    cost: float | None = _weight("small token cost")
+    fairness: float | None = _weight("repositories served least")
+    urgency: float | None = _weight("requested urgency")
+    deadline: float | None = _weight("being due soon")
+    merge_queue_threshold: int | None = said(
+        "Queued or running merges from which a repository is under pressure", None, ge=1, le=1_000_000
+    )
+    merge_pressure_penalty: float | None = said(
+        "Taken off the score under pressure", None, ge=0, le=1_000_000, allow_inf_nan=False
+    )
+    skip_on_merge_pressure: bool | None = said("true: leave pressured nodes out instead", None)
+    graph_id: str | None = _id("Weights go to this graph's override")
+    patch: str | None = said("RFC 7396 merge patch of policy.json, as a JSON string", None)
+    expected_revision: str | None = said("Refuse the set unless the policy still has this revision", None)
+
+
+@value
+class PlannedNode:
+    """One node of a plan."""
+
+    __pydantic_config__ = {"extra": "forbid"}
+
+    title: str = said("What to do, one line", min_length=1, max_length=500)
+    node_id: str | None = said("Letters, digits, '_', '.', '-'; made from the title if absent", None, max_length=255)
+    depends_on: tuple[str, ...] | None = said("Ids of nodes of this graph that must be completed first", None)
+    parent_id: str | None = said("The node this is a part of; it waits for its open children", None)
+    priority: int | None = said("Higher is more urgent, -1000000 to 1000000", None)
+    estimated_tokens: int | None = said("Expected tokens, 0 to 1000000000", None)
+    estimated_runtime_seconds: int | None = said("Expected run time in seconds", None)
+    project: str | None = said("Project of the repository", None)
+    repository: str | None = said("Repository it works in, as project/name", None)
+    agent_id: str | None = said("Hint which agent fits; never restricts", None)
+    requested_urgency: Urgency | None = said("routine, normal, high or critical", None)
+    deadline: str | None = said("RFC 3339 instant, for example 2026-12-01T12:00:00Z", None)
+    not_before: str | None = said("RFC 3339 instant before which it may not run", None)
+    risk: Risk | None = said("What can go wrong; high risks need a person's approval", None)
+    approval: Approval | None = said("human_required: a person must approve before it runs", None)
+    capabilities: tuple[str, ...] | None = said("What an agent must be able to do", None)
+    slots: int | None = said("Execution slots it takes, 1 or more", None)
+    acceptance: tuple[str, ...] | None = said("When it is done, one criterion a line", None)
+    model_tier: ModelTier | None = said("small, standard or large: a hint for the launcher", None)
+    discovered_from: str | None = said("The node during which this one was found", None)
+
+
+@value
+class TaskPlanRequest:
+    """Write down new work: a new graph, or more nodes of an existing one."""
+
+    title: str = said("Title of the graph", min_length=1, max_length=500)
+    goal: str | None = said("What the whole is for", None, max_length=4000)
+    graph_id: str | None = _id("Add to this graph, or create it under this id; made from the title if absent")
+    nodes: tuple[PlannedNode, ...] | None = said("The nodes, in any order", None)
+    outline: str | None = said("Instead of nodes: one task a line, two spaces = child, '(after: id)' = depends on", None)
+
+
+@value
+class TaskUpdateRequest:
+    """Change one node."""
+
+    node_id: str = said("The node to change", min_length=1, max_length=255, pattern=ID_PATTERN)
+    graph_id: str | None = _id(f"Needed when several graphs have the node. {_GRAPH}")
+    expected_updated_at: str | None = said("Refuse unless the node's updated_at is still this", None)
+    status: Literal["pending", "ready", "running", "blocked", "completed", "cancelled"] | None = said(
+        "New status; blocked needs blocker_reason", None
+    )
+    blocker_reason: str | None = said("What blocks it", None, max_length=2000)
+    title: str | None = said("What to do, one line", None, min_length=1, max_length=500)
+    depends_on: tuple[str, ...] | None = said("Replaces the dependencies", None)
+    parent_id: str | None = said("The node this is a part of", None)
+    priority: int | None = said("Higher is more urgent, -1000000 to 1000000", None)
+    estimated_tokens: int | None = said("Expected tokens, 0 to 1000000000", None)
+    estimated_runtime_seconds: int | None = said("Expected run time in seconds", None)
+    project: str | None = said("Project of the repository", None)
+    repository: str | None = said("Repository it works in, as project/name", None)
+    agent_id: str | None = said("Hint which agent fits; never restricts", None)
+    requested_urgency: Urgency | None = said("routine, normal, high or critical", None)
+    deadline: str | None = said("RFC 3339 instant", None)
+    not_before: str | None = said("RFC 3339 instant before which it may not run", None)
+    risk: Risk | None = said("May be raised here, lowered only by a person in the file", None)
+    approval: Approval | None = said("May be raised here, lowered only by a person in the file", None)
+    capabilities: tuple[str, ...] | None = said("What an agent must be able to do", None)
+    slots: int | None = said("Execution slots it takes, 1 or more", None)
+    acceptance: tuple[str, ...] | None = said("When it is done, one criterion a line", None)
+    model_tier: ModelTier | None = said("small, standard or large: a hint for the launcher", None)
+    clear: tuple[str, ...] | None = said("Names of optional fields to remove", None)
+
+
+def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
+    """Read arguments as `shape`.
+
+    An empty string or null is absent; a JSON string is accepted where a list or an object is expected.
+
+    Raises:
+        InvalidInput: with `details.field`; unknown names are refused with the nearest known one.
+    """
+    kinds = _kinds(shape)
+    for name in arguments:
+        if name not in kinds:
+            raise _unknown(name, kinds)
+    given = {name: _decoded(each, kinds[name], name) for name, each in arguments.items() if each not in (None, "")}
+    try:
+        return adapter(shape).validate_python(given)
+    except ValidationError as error:
+        where, rule = first_problem(error)
+        raise InvalidInput(f"{where}: {rule}", hint=_hint(shape, where), field=where) from None
+
+
+@cache
+def _kinds(shape: type[Any]) -> Mapping[str, str]:
+    return {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
+
+
+def _unknown(name: str, kinds: Mapping[str, str]) -> InvalidInput:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    near = get_close_matches(name, list(kinds), n=1, cutoff=0.0)
+    known = ", ".join(sorted(kinds))
+    quoted = name if name.isidentifier() and len(name) < 100 else "(not a name)"
+    return InvalidInput(
+        f"unknown argument {quoted}", hint=f"Did you mean {near[0]}? Known: {known}.", field=quoted
+    )
+
+
+def _decoded(each: object, kind: str, name: str) -> object:
+    if isinstance(each, str) and kind in {"array", "object"}:
+        try:
+            return parse_json(each.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            raise InvalidInput(f"{name}: must be a JSON {kind}", field=name) from None
+    if isinstance(each, bool) and kind in {"integer", "number"}:
+        raise InvalidInput(f"{name}: must be a {kind}", field=name)
+    return each
+
+
+def _hint(shape: type[Any], where: str) -> str:
+    first = where.split("/")[0]
+    described = {each.name: str(each.metadata.get("description", "")) for each in fields(shape)}
+    return f"{first}: {described[first]}." if described.get(first) else ""
+
+
+def node_fields(request: PlannedNode | TaskUpdateRequest) -> Json:
+    """Return the node fields that a request names, by their name in the task graph file."""
+    control = {"graph_id", "expected_updated_at", "clear"}
+    named = {each.name: getattr(request, each.name) for each in fields(request) if each.name not in control}
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in named.items() if each is not None}

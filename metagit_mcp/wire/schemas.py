@@ -1,0 +1,81 @@
+"""The published JSON Schemas, generated from the code: written to a folder, or compared with one. Knows no tool.
+
+Each file is the full schema of one type (draft 2020-12); what the tools list is the portable subset of it.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from metagit_mcp.domain.decision import ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.tasks import TaskGraph
+from metagit_mcp.errors import SchemaMismatch
+from metagit_mcp.wire import requests, responses
+from metagit_mcp.wire.codec import Json, adapter
+
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SUFFIX: Final = ".schema.json"
+# name of the file → (type, whether it describes what is read or what is written)
+_TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
+    "policy": (SchedulePolicy, "validation"),
+    "task_graph": (TaskGraph, "validation"),
+    "decision": (ScheduleDecision, "serialization"),
+    "event": (SchedulerEvent, "serialization"),
+    "status": (responses.StatusAnswer, "serialization"),
+    "metagit_schedule_next.input": (requests.NextRequest, "validation"),
+    "metagit_schedule_next.output": (responses.NextAnswer, "serialization"),
+    "metagit_schedule_status.input": (requests.StatusRequest, "validation"),
+    "metagit_schedule_status.output": (responses.StatusAnswer, "serialization"),
+    "metagit_schedule_policy.input": (requests.PolicyRequest, "validation"),
+    "metagit_schedule_policy.output": (responses.PolicyAnswer, "serialization"),
+    "metagit_task_plan.input": (requests.TaskPlanRequest, "validation"),
+    "metagit_task_plan.output": (responses.TaskPlanAnswer, "serialization"),
+    "metagit_task_update.input": (requests.TaskUpdateRequest, "validation"),
+    "metagit_task_update.output": (responses.TaskUpdateAnswer, "serialization"),
+}
+
+
+def schema_names() -> tuple[str, ...]:
+    """Return the names of all published schemas."""
+    return tuple(_TYPES)
+
+
+def schema_of(name: str) -> Json:
+    """Return one published schema."""
+    shape, mode = _TYPES[name]
+    side: Any = mode
+    body = adapter(shape).json_schema(mode=side)
+    if name == "policy":
+        body["properties"]["$schema"] = {"type": "string", "description": "Where this schema is published."}
+    return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **body}
+
+
+def _text(name: str) -> str:
+    return json.dumps(schema_of(name), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def export(folder: str) -> list[str]:
+    """Write every schema into `folder`, made if need be, and return the file names."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    for name in _TYPES:
+        (target / (name + _SUFFIX)).write_text(_text(name), encoding="utf-8")
+    return [name + _SUFFIX for name in _TYPES]
+
+
+def check(folder: str) -> list[str]:
+    """Compare a folder with the code and return the names of the files, all current.
+
+    Raises:
+        SchemaMismatch: names every file that is missing, changed or too many.
+    """
+    found = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).glob("*" + _SUFFIX)}
+    wanted = {name + _SUFFIX: _text(name) for name in _TYPES}
+    wrong = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
+    if wrong:
+        raise SchemaMismatch(
+            f"These schemas differ from the code: {', '.join(wrong)}.", hint="Run: make schemas", files=wrong
+        )
+    return sorted(wanted)
