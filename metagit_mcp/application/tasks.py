@@ -1,41 +1,20 @@
 """Writing work down and changing it: task graphs for people and agents who have no other tool. Schedules nothing."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from metagit_mcp.application.authoring import (
-    checked,
-    instant_of,
-    new_graph,
-    new_node,
-    outlined,
-    planned,
-    slug,
-)
 from metagit_mcp.application.current import Current, find_node, usable_graph
+from metagit_mcp.application.graph_change import PlannedGraph, graph_plan, planned_graph
 from metagit_mcp.application.node_change import revised_node
 from metagit_mcp.application.records import graph_record, node_record
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import LoadedGraph
-from metagit_mcp.domain.text import is_id
-from metagit_mcp.domain.value import value
-from metagit_mcp.errors import GraphExists, InvalidInput
 from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload
-from metagit_mcp.wire.outline import parse_outline
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
 from metagit_mcp.wire.responses import GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
 
 Json = dict[str, Any]
-# Room for `.json.lock` and for four-byte letters in a file name of 255 bytes.
-_LONGEST_GRAPH_ID_BYTES = 240
-
-
-@value
-class _Planned:
-    created: bool
-    added: tuple[str, ...]
 
 
 class Tasks:
@@ -60,52 +39,35 @@ class Tasks:
             GraphExists: a graph of this title is there and no graph_id says to add to it.
             GraphInvalid, ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
         """
-        if request.nodes is not None and request.outline is not None:
-            raise InvalidInput("Pass nodes or outline, not both.", field="outline")
-        items = parse_outline(request.outline or "")
-        graph_id = request.graph_id or slug(request.title, ())
-        if not is_id(graph_id) or len(graph_id.encode()) > _LONGEST_GRAPH_ID_BYTES:
-            raise InvalidInput("graph_id: cannot be the name of a file", field="graph_id")
-        now = self._clock.now()
-        outcome: list[_Planned] = []
+        plan, now = graph_plan(request), self._clock.now()
+        outcome: list[PlannedGraph] = []
 
         def change(record: Json | None) -> Json | None:
-            if record is not None and request.graph_id is None:
-                hint = f"Pass graph_id={graph_id} to add to it, or choose another title."
-                raise GraphExists(f"There is a graph {graph_id} already.", hint=hint, graph_id=graph_id)
-            base = record or new_graph(graph_id, request.title, request.goal or "", now)
-            rows = list(base.get("nodes") or [])
-            taken = [str(row.get("node_id")) for row in rows if isinstance(row, dict)]
-            fresh = planned(request.nodes or (), taken) if request.outline is None else outlined(items, taken)
-            added = [each["node_id"] for each in fresh]
-            rows += [new_node(graph_id, each["node_id"], each, now) for each in fresh]
-            revised = {**base, "nodes": rows, "updated_at": instant_of(now)}
-            checked(graph_id, revised, added)
-            outcome.append(_Planned(created=record is None, added=tuple(added)))
-            return revised
+            outcome.append(planned_graph(plan, record, now))
+            return outcome[-1].record
 
-        await self._offload(lambda: self._store.revise(graph_id, change))
-        plan = outcome[-1]
-        loaded = usable_graph((await self._current.image()).graphs, graph_id)
-        await self._offload(lambda: self._log.append_task_events(self._planned_events(loaded, plan, now)))
+        await self._offload(lambda: self._store.revise(plan.graph_id, change))
+        made = outcome[-1]
+        loaded = usable_graph((await self._current.image()).graphs, plan.graph_id)
+        await self._offload(lambda: self._log.append_task_events(self._planned_events(loaded, made, now)))
         return TaskPlanAnswer(
-            graph=graph_record(loaded, plan.added),
-            created=plan.created,
-            added=len(plan.added),
+            graph=graph_record(loaded, made.added),
+            created=made.created,
+            added=len(made.added),
             truncated=False,
             omitted=(),
             warnings=loaded.warnings,
             next_step="metagit_schedule_next gives the first node to start.",
         )
 
-    def _planned_events(self, loaded: LoadedGraph, plan: _Planned, now: datetime) -> list[SchedulerEvent]:
+    def _planned_events(self, loaded: LoadedGraph, made: PlannedGraph, now: datetime) -> list[SchedulerEvent]:
         graph = loaded.graph
         titles = {node.node_id: node.title for node in (graph.nodes if graph is not None else ())}
         head = {"graph_id": loaded.graph_id}
         events: list[tuple[str, Json]] = []
-        if plan.created:
+        if made.created:
             events.append(("TaskGraphCreated", {**head, "title": "" if graph is None else graph.title}))
-        events += [("TaskNodeCreated", {**head, "node_id": name, "title": titles.get(name, "")}) for name in plan.added]
+        events += [("TaskNodeCreated", {**head, "node_id": name, "title": titles.get(name, "")}) for name in made.added]
         return [self._event(kind, payload, now) for kind, payload in events]
 
     def _event(self, kind: str, payload: Json, now: datetime) -> SchedulerEvent:

@@ -4,7 +4,9 @@ Plain passes over the edges; networkx is imported only to name a cycle or to dra
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
 from typing import Final, TypeVar
 
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, STATUSES, TaskNode, effective_tokens, is_parked
@@ -17,23 +19,40 @@ _LONGEST_PATH_SHOWN: Final = 10
 
 @value
 class Structure:
-    """The nodes of one graph by id, with the hierarchy downwards and the cycle each node of a cycle is on."""
+    """The nodes of one graph by id, with the hierarchy downwards and the cycle each node of a cycle is on.
+
+    `burdens` is what each parent makes its children wait for by itself; `heard` leads from each parent to the nearest
+    one, itself included, that may make a child wait (None: no such), so that a walk upwards passes over all others.
+    """
 
     by_id: Mapping[str, TaskNode]
     children: Mapping[str, Sequence[str]]
-    cycles: Mapping[str, tuple[str, ...]]
+    cycles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    burdens: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    heard: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def structure(nodes: Iterable[TaskNode]) -> Structure:
-    """Index the nodes of one graph; of several with one id the first stands."""
-    by_id: dict[str, TaskNode] = {}
-    for node in nodes:
-        by_id.setdefault(node.node_id, node)
+def structure(nodes: Sequence[TaskNode], broken: Collection[str] = ()) -> Structure:
+    """Index the nodes of one graph; `broken` are ids with a field that cannot be used.
+
+    Of several nodes with one id one that is not completed stands, whatever their order.
+    """
+    by_id = {node.node_id: node for node in nodes}
+    if len(by_id) != len(nodes):
+        by_id |= {node.node_id: node for node in sorted(nodes, key=_doubt)}
     children: dict[str, list[str]] = {}
-    for node in by_id.values():
+    for node_id, node in by_id.items():
         if node.parent_id is not None:
-            children.setdefault(node.parent_id, []).append(node.node_id)
-    return Structure(by_id=by_id, children=children, cycles=_cycles(by_id, children))
+            children.setdefault(node.parent_id, []).append(node_id)
+    for below in children.values():
+        below.sort()
+    shape = Structure(by_id=by_id, children=children)
+    burdens = {parent_id: tuple(_burdens(shape, parent_id, broken)) for parent_id in children}
+    return replace(shape, cycles=_cycles(shape), burdens=burdens, heard=_heard(by_id, burdens))
+
+
+def _doubt(node: TaskNode) -> tuple[bool, str]:
+    return node.status != "completed", repr(node)
 
 
 # --- what a node waits for -------------------------------------------------------------------------------------
@@ -48,16 +67,15 @@ def unmet(shape: Structure, node: TaskNode) -> Iterator[str]:
         yield "cycle " + cycle_text(shape.cycles[node.node_id])
     if node.status not in STATUSES:
         yield f"unknown status {shown_id(node.status)}"
-    if node.depends_on:
-        yield from _unmet_dependencies(shape, node, node.depends_on)
-    if node.parent_id is not None:
-        yield from _unmet_ancestors(shape, node)
+    yield from _unmet_dependencies(shape, node.depends_on)
+    for ancestor_id in ancestors_heard(shape, node):
+        yield from shape.burdens[ancestor_id]
     for child in shape.children.get(node.node_id, ()):
         if shape.by_id[child].status not in FINISHED_STATUSES:
             yield f"open child {child}"
 
 
-def _unmet_dependencies(shape: Structure, node: TaskNode, names: Iterable[str]) -> Iterator[str]:
+def _unmet_dependencies(shape: Structure, names: Iterable[str]) -> Iterator[str]:
     for name in dict.fromkeys(names):
         needed = shape.by_id.get(name)
         if needed is None:
@@ -72,34 +90,67 @@ def _state_word(node: TaskNode) -> str:
     return "failed" if is_parked(node) else "unfinished"
 
 
-def _unmet_ancestors(shape: Structure, node: TaskNode) -> Iterator[str]:
-    for ancestor_id, ancestor in ancestors(shape, node):
-        if ancestor is None:
-            yield f"parent {shown_id(ancestor_id)} missing"
-            continue
-        if ancestor.status == "completed":
-            continue
-        if ancestor.status in {"cancelled", "blocked"}:
-            yield f"parent {ancestor_id} {ancestor.status}"
-        outside = [name for name in ancestor.depends_on if not _is_below(shape, name, ancestor_id)]
-        for detail in _unmet_dependencies(shape, ancestor, outside):
-            yield f"parent {ancestor_id}: {detail}"
+def _burdens(shape: Structure, parent_id: str, broken: Collection[str]) -> Iterator[str]:
+    """Yield what a parent makes its children wait for; it does not make them wait for each other."""
+    parent = shape.by_id.get(parent_id)
+    if parent is None:
+        yield f"parent {shown_id(parent_id)} missing"
+    elif parent.status == "cancelled":
+        yield f"parent {parent_id} cancelled"
+    elif parent.status != "completed":
+        if parent_id in broken:
+            yield f"parent {parent_id} invalid"
+        if parent.status not in STATUSES:
+            yield f"parent {parent_id} unknown status"
+        elif parent.status == "blocked":
+            yield f"parent {parent_id} blocked"
+        outside = [name for name in parent.depends_on if not _is_below(shape, name, parent_id)]
+        for detail in _unmet_dependencies(shape, outside):
+            yield f"parent {parent_id}: {detail}"
 
 
-def ancestors(shape: Structure, node: TaskNode) -> Iterator[tuple[str, TaskNode | None]]:
-    """Yield the parents of `node`, nearest first, None for one the graph lacks; a parent cycle is walked once."""
+def _heard(by_id: Mapping[str, TaskNode], burdens: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+    """Lead from each parent to the nearest one that may make a child wait; a silent circle of parents leads nowhere."""
+    heard: dict[str, str | None] = {}
+    for start in burdens:
+        passed: dict[str, None] = {}
+        at: str | None = start
+        while at is not None and at not in heard and at not in passed:
+            if burdens[at] or _may_hold(by_id[at]):
+                heard[at] = at
+            else:
+                passed[at] = None
+                at = by_id[at].parent_id
+        heard.update(dict.fromkeys(passed, None if at is None else heard.get(at)))
+    return heard
+
+
+def _may_hold(node: TaskNode) -> bool:
+    return node.not_before is not None or node.risk is not None or node.approval is not None
+
+
+def ancestors_heard(shape: Structure, node: TaskNode) -> Iterator[str]:
+    """Yield the ancestors that may make `node` wait, nearest first; a circle of parents is walked once."""
     seen = {node.node_id}
     parent_id = node.parent_id
-    while parent_id is not None and parent_id not in seen:
-        seen.add(parent_id)
-        parent = shape.by_id.get(parent_id)
-        yield parent_id, parent
-        parent_id = None if parent is None else parent.parent_id
+    while parent_id is not None:
+        at = shape.heard.get(parent_id)
+        if at is None or at in seen:
+            return
+        seen.add(at)
+        yield at
+        parent_id = shape.by_id[at].parent_id if at in shape.by_id else None
 
 
 def _is_below(shape: Structure, name: str, ancestor_id: str) -> bool:
+    seen = {name}
     node = shape.by_id.get(name)
-    return node is not None and any(parent_id == ancestor_id for parent_id, _ in ancestors(shape, node))
+    while node is not None and node.parent_id is not None and node.parent_id not in seen:
+        if node.parent_id == ancestor_id:
+            return True
+        seen.add(node.parent_id)
+        node = shape.by_id.get(node.parent_id)
+    return False
 
 
 # --- criticality -----------------------------------------------------------------------------------------------
@@ -111,30 +162,46 @@ def upward_ranks(by_id: Mapping[str, TaskNode]) -> dict[str, int]:
     The upward rank of HEFT scheduling (scheduling.md §2, criticality), finished nodes included. Edges inside a
     cycle count for nothing, since no order exists along them.
     """
+    ranks = {node_id: effective_tokens(node) for node_id, node in by_id.items()}
     dependencies = {
-        node_id: [name for name in dict.fromkeys(node.depends_on) if name in by_id] if node.depends_on else ()
+        node_id: [name for name in dict.fromkeys(node.depends_on) if name in by_id]
         for node_id, node in by_id.items()
+        if node.depends_on
     }
+    if not dependencies:
+        return ranks
     waiting = dict.fromkeys(by_id, 0)
     for names in dependencies.values():
         for name in names:
             waiting[name] += 1
-    ranks = {node_id: effective_tokens(node) for node_id, node in by_id.items()}
-    if not any(dependencies.values()):
-        return ranks
     heaviest = dict.fromkeys(by_id, 0)
 
     def settle(node_id: str) -> Sequence[str]:
         ranks[node_id] += heaviest[node_id]
-        for name in dependencies[node_id]:
+        needed = dependencies.get(node_id, ())
+        for name in needed:
             heaviest[name] = max(heaviest[name], ranks[node_id])
-        return dependencies[node_id]
+        return needed
 
     _peel(waiting, settle)
-    for circle in _circular(waiting, dependencies):
-        waiting[circle] = 0
-    _peel(waiting, settle)
+    if waiting:
+        _open_circles(waiting, dependencies)
+        _peel(waiting, settle)
     return ranks
+
+
+def _open_circles(waiting: dict[str, int], dependencies: dict[str, list[str]]) -> None:
+    """Drop the edges inside the cycles that a peel left over, so that the order of the rest is the same each time."""
+    import networkx as nx  # noqa: PLC0415 - 105 ms of import that a graph without cycles never pays (ADR 0004)
+
+    picture: nx.DiGraph[str] = nx.DiGraph()
+    picture.add_edges_from((node_id, name) for node_id in waiting for name in dependencies.get(node_id, ()))
+    for component in nx.strongly_connected_components(picture):
+        for node_id in component:
+            names = dependencies.get(node_id, [])
+            for name in component.intersection(names):
+                waiting[name] -= 1
+            dependencies[node_id] = [name for name in names if name not in component]
 
 
 def _peel(waiting: dict[K, int], settle: Callable[[K], Iterable[K]]) -> None:
@@ -171,9 +238,9 @@ def _circular(left: Iterable[K], onward: Mapping[K, Iterable[K]]) -> list[K]:
 _Vertex = tuple[str, str]
 
 
-def _cycles(by_id: Mapping[str, TaskNode], children: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    shape = Structure(by_id=by_id, children=children, cycles={})
-    onward = {vertex: targets for node in by_id.values() for vertex, targets in _waits_for(shape, node)}
+def _cycles(shape: Structure) -> dict[str, tuple[str, ...]]:
+    tied = (node for node in shape.by_id.values() if node.depends_on or node.parent_id or node.node_id in shape.children)
+    onward = {vertex: targets for node in tied for vertex, targets in _waits_for(shape, node)}
     backward: dict[_Vertex, list[_Vertex]] = {}
     waiting: dict[_Vertex, int] = dict.fromkeys(onward, 0)
     for vertex, targets in onward.items():
@@ -186,11 +253,16 @@ def _cycles(by_id: Mapping[str, TaskNode], children: Mapping[str, Sequence[str]]
 
 
 def _waits_for(shape: Structure, node: TaskNode) -> Iterator[tuple[_Vertex, list[_Vertex]]]:
-    """Yield the edges of one unfinished node: its dependencies, open children, and what its parent hands down."""
+    """Yield the edges of one node: its dependencies, children, and what its parent hands down.
+
+    A finished node waits for nothing itself and hands down only what its own parent does.
+    """
+    below = shape.children.get(node.node_id, ())
     if node.status in FINISHED_STATUSES:
+        if below:
+            yield ("above", node.node_id), _from_parent(node)
         return
     needs = [("node", name) for name in dict.fromkeys(node.depends_on)]
-    below = shape.children.get(node.node_id, ())
     if below:
         handed_down = [need for need in needs if not _is_below(shape, need[1], node.node_id)]
         yield ("above", node.node_id), handed_down + _from_parent(node)
@@ -212,10 +284,12 @@ def _name_cycles(
 
     left = set(vertices)
     picture: nx.DiGraph[_Vertex] = nx.DiGraph()
-    picture.add_edges_from((v, target) for v in sorted(left) for target in sorted(onward[v]) if target in left)
+    picture.add_edges_from((vertex, target) for vertex in left for target in onward[vertex] if target in left)
     named: dict[str, tuple[str, ...]] = {}
     for component in nx.strongly_connected_components(picture):
-        inside = picture.subgraph(component)
+        # Built anew from sorted edges: a subgraph view may walk in the order of a set, and name another path each run.
+        inside: nx.DiGraph[_Vertex] = nx.DiGraph()
+        inside.add_edges_from((v, t) for v in sorted(component) for t in sorted(onward[v]) if t in component)
         if inside.number_of_edges():
             path = _closed_path([edge[0] for edge in nx.find_cycle(inside, source=min(component))])
             named.update({name: path for kind, name in component if kind == "node"})
@@ -245,9 +319,7 @@ def waves(by_id: Mapping[str, TaskNode]) -> list[list[str]]:
     picture.add_nodes_from(by_id)
     picture.add_edges_from((n, node_id) for node_id, node in by_id.items() for n in node.depends_on if n in by_id)
     found: list[list[str]] = []
-    try:
+    with suppress(nx.NetworkXUnfeasible):
         for generation in nx.topological_generations(picture):
-            found.append(sorted(generation))  # noqa: PERF402 - kept one by one, so those before a cycle stand
-    except nx.NetworkXUnfeasible:
-        return found
+            found.append(sorted(generation))  # noqa: PERF401 - kept one by one, so those before a cycle stand
     return found

@@ -19,19 +19,35 @@ MICRO: Final = 1_000_000
 _FINITE: Final = {"ge": 0, "le": 1_000_000, "allow_inf_nan": False}
 
 
+def _told(description: str) -> dict[str, object]:
+    return {"description": description}
+
+
+def _finite(description: str) -> dict[str, object]:
+    return {**_FINITE, "description": description}
+
+
 @value
 class Weights:
     """How much each factor of the score counts (scheduling.md §2)."""
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
-    priority: float = field(default=1.0, metadata=_FINITE)
-    dependency: float = field(default=0.2, metadata=_FINITE)
-    affinity: float = field(default=0.5, metadata=_FINITE)
-    cost: float = field(default=0.25, metadata=_FINITE)
-    fairness: float = field(default=0.0, metadata=_FINITE)
-    urgency: float = field(default=1.0, metadata=_FINITE)
-    deadline: float = field(default=1.0, metadata=_FINITE)
+    priority: float = field(default=1.0, metadata=_finite("Score per step of a node's priority."))
+    dependency: float = field(
+        default=0.2, metadata=_finite("Score of the most critical node of a graph; others get their share of it.")
+    )
+    affinity: float = field(default=0.5, metadata=_finite("Score for a repository with a warm worktree."))
+    cost: float = field(
+        default=0.25, metadata=_finite("Score of a node that costs no tokens; at 1000 tokens half of it.")
+    )
+    fairness: float = field(
+        default=0.0, metadata=_finite("Score for the ready repositories that were served least; 0 turns it off.")
+    )
+    urgency: float = field(
+        default=1.0, metadata=_finite("Score per step of requested_urgency: routine -1, normal 0, high 1, critical 2.")
+    )
+    deadline: float = field(default=1.0, metadata=_finite("Score of a node that is due soon."))
 
 
 @value
@@ -55,7 +71,9 @@ class GroupPolicy:
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
-    quota: Annotated[int, Interval(ge=0, le=1_000_000)] | None = None
+    quota: Annotated[int, Interval(ge=0, le=1_000_000)] | None = field(
+        default=None, metadata=_told("Slots that the Group's running nodes may take at once; null is no limit.")
+    )
 
 
 @value
@@ -64,7 +82,9 @@ class AgentPolicy:
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
-    capabilities: tuple[Name, ...] = ()
+    capabilities: tuple[Name, ...] = field(
+        default=(), metadata=_told("What these agents can do; several patterns that fit add up.")
+    )
 
 
 @value
@@ -73,7 +93,9 @@ class GatePolicy:
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
-    approval_required_for: tuple[Risk, ...] = ("high_risk", "destructive")
+    approval_required_for: tuple[Risk, ...] = field(
+        default=("high_risk", "destructive"), metadata=_told("Risks of a node that a person must approve.")
+    )
 
 
 @value
@@ -82,9 +104,13 @@ class AffinityPolicy:
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
-    scope: Literal["pool", "agent"] = "pool"
-    max_age_seconds: Annotated[int, Interval(ge=1, le=1_000_000_000)] | None = None
-    require_path: bool = True
+    scope: Literal["pool", "agent"] = field(
+        default="pool", metadata=_told("Whose worktrees count: everybody's (pool), or the asker's own (agent).")
+    )
+    max_age_seconds: Annotated[int, Interval(ge=1, le=1_000_000_000)] | None = field(
+        default=None, metadata=_told("Seconds since its last update after which a worktree is cold; null is never.")
+    )
+    require_path: bool = field(default=True, metadata=_told("true: the worktree's folder must be on disk."))
 
 
 @value
@@ -94,16 +120,35 @@ class SchedulePolicy:
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
     weights: Weights = field(default_factory=Weights)
-    merge_queue_threshold: Annotated[int, Interval(ge=1, le=1_000_000)] = 3
-    merge_pressure_penalty: float = field(default=2.0, metadata=_FINITE)
-    skip_on_merge_pressure: bool = False
-    graph_overrides: Mapping[Name, WeightOverride] = field(default_factory=dict)
-    ordering: Literal["score"] = "score"
-    slots: Annotated[int, Interval(ge=1, le=1_000_000)] | None = None
-    groups: Mapping[Name, GroupPolicy] = field(default_factory=dict)
-    agents: Mapping[Name, AgentPolicy] = field(default_factory=dict)
-    fairness_window: Annotated[int, Interval(ge=1, le=10_000)] = 100
-    deadline_horizon_seconds: Annotated[int, Interval(ge=0, le=1_000_000_000)] = 86_400
+    merge_queue_threshold: Annotated[int, Interval(ge=1, le=1_000_000)] = field(
+        default=3, metadata=_told("Queued and running merges from which a repository is under pressure.")
+    )
+    merge_pressure_penalty: float = field(
+        default=2.0, metadata=_finite("Taken off the score of a node whose repository is under pressure.")
+    )
+    skip_on_merge_pressure: bool = field(
+        default=False, metadata=_told("true: nodes under pressure are not offered, but reported as skipped.")
+    )
+    graph_overrides: Mapping[Name, WeightOverride] = field(
+        default_factory=dict, metadata=_told("Weights of single graphs, by graph id.")
+    )
+    ordering: Literal["score"] = field(
+        default="score", metadata=_told("How nodes of different graphs are ordered: all by their score.")
+    )
+    slots: Annotated[int, Interval(ge=1, le=1_000_000)] | None = field(
+        default=None, metadata=_told("Slots that running nodes of the workspace may take at once; null is no limit.")
+    )
+    groups: Mapping[Name, GroupPolicy] = field(default_factory=dict, metadata=_told("Limits of Groups, by graph id."))
+    agents: Mapping[Name, AgentPolicy] = field(
+        default_factory=dict, metadata=_told("What agents can do, by a pattern of their ids; * stands for anything.")
+    )
+    fairness_window: Annotated[int, Interval(ge=1, le=10_000)] = field(
+        default=100, metadata=_told("How many of the newest decisions weights.fairness looks at.")
+    )
+    deadline_horizon_seconds: Annotated[int, Interval(ge=0, le=1_000_000_000)] = field(
+        default=86_400,
+        metadata=_told("Seconds before deadline minus estimated run time from which a node is due soon."),
+    )
     gates: GatePolicy = field(default_factory=GatePolicy)
     affinity: AffinityPolicy = field(default_factory=AffinityPolicy)
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from metagit_mcp.domain.approval import Approval, is_approved, needs_approval
-from metagit_mcp.domain.graph import Structure, ancestors, unmet
+from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet
 from metagit_mcp.domain.policy import GatePolicy
-from metagit_mcp.domain.tasks import FINISHED_STATUSES, TaskNode, is_parked
+from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode, is_parked
 from metagit_mcp.domain.text import shown
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.snapshot import Asker
@@ -56,7 +56,12 @@ def waits_for_person(reason: Reason) -> bool:
     """Say whether only a person can end this reason: approval, a block, a broken node, a circle, a lost dependency."""
     if reason.kind in {"awaiting_approval", "blocked", "graph_invalid"}:
         return True
-    return reason.kind == "not_ready" and reason.detail.startswith(_STUCK)
+    return reason.kind == "not_ready" and (reason.detail.startswith(_STUCK) or _is_orphaned(reason.detail))
+
+
+def _is_orphaned(detail: str) -> bool:
+    """Whether the parent itself is gone for good; what a living parent waits for is told of the parent."""
+    return detail.startswith("parent ") and ":" not in detail and detail.endswith((" missing", " cancelled"))
 
 
 @value
@@ -82,8 +87,7 @@ def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         return
     for detail in unmet(rules.shape, node):
         yield Reason(kind="not_ready", detail=detail)
-    if node.parent_id is not None:
-        yield from _handed_down(rules, node)
+    yield from _handed_down(rules, node)
     if node.status == "blocked":
         yield _blocked(node)
     if node.not_before is not None and node.not_before > rules.now:
@@ -94,8 +98,24 @@ def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         yield Reason(kind="observed")
 
 
+def is_unhindered(rules: GroupRules, node: TaskNode) -> bool:
+    """Say, for most nodes without asking further, that `intrinsic` has nothing against the node; False says nothing."""
+    return (
+        rules.active
+        and node.status in OPEN_STATUSES
+        and not node.depends_on
+        and node.parent_id is None
+        and node.not_before is None
+        and node.risk is None
+        and node.approval is None
+        and node.node_id not in rules.shape.children
+        and node.node_id not in rules.defects
+    )
+
+
 def _handed_down(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
-    for ancestor_id, ancestor in ancestors(rules.shape, node):
+    for ancestor_id in ancestors_heard(rules.shape, node):
+        ancestor = rules.shape.by_id.get(ancestor_id)
         if ancestor is None or ancestor.status in FINISHED_STATUSES:
             continue
         if ancestor.not_before is not None and ancestor.not_before > rules.now:
@@ -114,7 +134,7 @@ def _blocked(node: TaskNode) -> Reason:
 
 def instant_text(instant: datetime) -> str:
     """Return an aware instant as RFC 3339 in UTC, to the second."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return instant.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
 
 
 @value

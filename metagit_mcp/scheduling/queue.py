@@ -83,7 +83,7 @@ def group_queue(
 ) -> GroupQueue:
     """Build the queue of one Group; a graph whose file cannot be used has no nodes."""
     nodes = loaded.graph.nodes if loaded.graph is not None else ()
-    shape = structure(nodes)
+    shape = structure(nodes, loaded.defects)
     rules = _rules(loaded, shape, policy, approvals, now)
     weights = weights_for(policy, loaded.graph_id)
     ranks = upward_ranks(shape.by_id) if weights.dependency else {}

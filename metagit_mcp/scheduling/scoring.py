@@ -37,16 +37,16 @@ def static_micros(node: TaskNode, weights: MicroWeights, rank: int, top_rank: in
     whole = weights.priority * node.priority + weights.urgency * URGENCY[node.requested_urgency]
     scale = top_rank or 1
     numerator = weights.dependency * rank * thousandths + weights.cost * 1000 * scale
-    return whole + divide_half_even(numerator, scale * thousandths)
+    return sum_half_even(whole, numerator, scale * thousandths)
 
 
-def divide_half_even(numerator: int, denominator: int) -> int:
-    """Return numerator / denominator rounded to the nearest whole number, halves to the even one."""
+def sum_half_even(whole: int, numerator: int, denominator: int) -> int:
+    """Return whole + numerator / denominator rounded to the nearest whole number, halves to the even one."""
     quotient, rest = divmod(numerator, denominator)
+    # The sum decides what is even, not the quotient: the score is one rational, rounded once.
+    total = whole + quotient
     doubled = 2 * rest
-    if doubled > denominator or (doubled == denominator and quotient & 1):
-        quotient += 1
-    return quotient
+    return total + 1 if doubled > denominator or (doubled == denominator and total & 1) else total
 
 
 def repository_micros(weights: MicroWeights, terms: RepositoryTerms, penalty: int) -> int:
@@ -110,9 +110,9 @@ def factors(node: TaskNode, scored: Scored) -> tuple[Factor, ...]:
 def _factor(name: str, weight: int, numerator: int, denominator: int) -> Factor:
     return Factor(
         name=name,
-        value=divide_half_even(numerator * MICRO, denominator) / MICRO,
+        value=sum_half_even(0, numerator * MICRO, denominator) / MICRO,
         weight=weight / MICRO,
-        contribution=divide_half_even(weight * numerator, denominator) / MICRO,
+        contribution=sum_half_even(0, weight * numerator, denominator) / MICRO,
     )
 
 

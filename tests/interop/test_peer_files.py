@@ -41,7 +41,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(template: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(template, tmp_path / "workspace", symlinks=True)
+    """A copy of the workspace, since metagit takes seconds to make one; its worktree is the copy's own."""
+    root = shutil.copytree(template, tmp_path / "workspace", symlinks=True)
+    rows = root / ".metagit/worktrees/worktrees.json"
+    rows.write_text(rows.read_text(encoding="utf-8").replace(str(template), str(root)), encoding="utf-8")
+    return root
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ class InotifyChanges:
 
     def _silent(self) -> ChangedPaths | Everything:
         """Look at what the kernel does not tell of: targets of links, and folders that it would not watch."""
-        if not self._links and not self._unwatched:
+        if not (self._links or self._targets or self._unwatched):
             return NOTHING
         targets = self._targets.replace(self._target_signatures())
         rest = self._by_stat.drain() if self._unwatched else NOTHING

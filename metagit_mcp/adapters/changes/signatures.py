@@ -28,6 +28,9 @@ class Signatures(Generic[Key]):
         self._known: Mapping[Key, Signature] = {}
         self._young: dict[Key, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def replace(self, fresh: Mapping[Key, Signature]) -> set[Key]:
         """Remember how all files look now; return those that look different or were last seen too young."""
         changed = self._settled()
@@ -42,7 +45,6 @@ class Signatures(Generic[Key]):
         oldest = self._now() - YOUNG_NS
         until = self._ticks() + YOUNG_NS
         for key in keys:
-            self._young.pop(key, None)
             if self._known.get(key, ABSENT)[0] > oldest:
                 self._young[key] = until
 

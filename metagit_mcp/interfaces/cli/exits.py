@@ -4,9 +4,10 @@ Scripts branch on these, so they are as stable as the error codes (interfaces.md
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from metagit_mcp.wire.responses import NextAnswer
+if TYPE_CHECKING:
+    from metagit_mcp.wire.responses import NextAnswer
 
 FINE: Final = 0
 UNEXPECTED: Final = 1
@@ -27,6 +28,7 @@ EXIT_CODES: Final[Mapping[str, int]] = {
     "GRAPH_EXISTS": _REFUSED,
     "REVISION_CONFLICT": _REFUSED,
     "AUTH_FORBIDDEN": _REFUSED,
+    "NODE_NOT_ELIGIBLE": _REFUSED,
     # Always the file: a value that a set may not have is INVALID_INPUT.
     "POLICY_INVALID": _FILES,
     "GRAPH_INVALID": _FILES,
@@ -42,6 +44,6 @@ _ENDS_WITHOUT_A_PERSON: Final = frozenset(
 )
 
 
-def may_change_by_itself(answer: NextAnswer) -> bool:
+def may_change_by_itself(answer: "NextAnswer") -> bool:
     """Say whether anything that holds a node back can end without a person."""
     return any(held.reason in _ENDS_WITHOUT_A_PERSON for held in answer.not_eligible)

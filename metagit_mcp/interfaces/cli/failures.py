@@ -4,10 +4,8 @@ With `--json` the error record is the one line on standard output, the same reco
 else a person reads two lines on standard error. A traceback is shown only with METAGIT_MCP_DEBUG=1.
 """
 
-import hashlib
 import os
 import sys
-import traceback
 
 import click
 
@@ -49,6 +47,9 @@ def _misuse(failure: click.ClickException) -> InvalidInput:
 
 def _unexpected(failure: Exception) -> InternalError:
     """The same fault has the same reference on every machine, so that two reports of it are seen to be one."""
+    import hashlib
+    import traceback
+
     frames = traceback.extract_tb(failure.__traceback__)
     places = [f"{os.path.basename(frame.filename)}:{frame.name}" for frame in frames]  # noqa: PTH119 - no path is built
     kind = type(failure).__name__
@@ -70,6 +71,8 @@ def show_error(error: MetagitError, *, as_json: bool) -> None:
 def show_traceback(failure: Exception) -> None:
     """Print where an unexpected failure comes from, if the environment asks for it."""
     if os.environ.get(DEBUG) == "1" and not isinstance(failure, MetagitError | click.ClickException):
+        import traceback
+
         sys.stderr.writelines(traceback.format_exception(failure))
 
 

@@ -3,9 +3,9 @@
 It must not check values: `wire.requests` reads them, so that both twins refuse the same things in the same words.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
@@ -33,9 +33,7 @@ def example(*lines: str) -> str:
 def workspace_flag(command: F) -> F:
     """Add `--workspace`, which every level accepts."""
     help_text = "Root of the workspace; default: METAGIT_WORKSPACE, else found from this folder upward."
-    flag = click.option(
-        "--workspace", metavar="PATH", help=help_text, expose_value=False, callback=_remember_workspace
-    )
+    flag = click.option("--workspace", metavar="PATH", help=help_text, expose_value=False, callback=_remember_workspace)
     return flag(command)
 
 
@@ -57,7 +55,7 @@ def _remember_workspace(ctx: click.Context, param: click.Parameter, given: str |
         invocation.workspace = _not_empty(ctx, param, given)
 
 
-def _remember_json(ctx: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click's call
+def _remember_json(ctx: click.Context, _: click.Parameter, given: bool) -> None:
     invocation = ctx.find_object(Invocation)
     if given and invocation is not None:
         invocation.as_json = True
@@ -84,7 +82,7 @@ def operator_flag(command: F) -> F:
     return text_flag("--operator", help_text, "NAME")(command)
 
 
-# --- flags of a request ----------------------------------------------------------------------------------------------
+# --- flags of a request --------------------------------------------------------------------------------------------
 
 
 def request_flags(shape: type[Any], *, without: frozenset[str] = frozenset()) -> Callable[[F], F]:
@@ -109,9 +107,9 @@ def _request_flag(each: Field[Any]) -> Callable[[F], F]:
         # The value may be left out: --preview is --preview true.
         return click.option(name, is_flag=False, flag_value="true", metavar="[true|false]", help=help_text)
     if get_origin(kind) is tuple:
-        one_each = each.name in _SENTENCES
-        callback, metavar = (_items, "TEXT") if one_each else (_names, "NAME,...")
-        return click.option(name, multiple=True, metavar=metavar, help=help_text, callback=callback)
+        if each.name not in _SENTENCES:
+            return names_flag(name, help_text)
+        return click.option(name, multiple=True, metavar="TEXT", help=help_text, callback=_items)
     return click.option(name, metavar=_metavar(kind), help=help_text, callback=_not_empty)
 
 
@@ -149,12 +147,13 @@ def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     return [name.strip() for item in items for name in item.split(",") if name.strip()]
 
 
-# --- node and files --------------------------------------------------------------------------------------------------
+# --- node and files ------------------------------------------------------------------------------------------------
 
 
 def node_argument(command: F) -> F:
     """Add the node, as an argument or as `--node-id` like the tool; `chosen_node` reads both."""
-    return click.argument("node", required=False)(text_flag("--node-id", "The same as NODE.", "NODE")(command))
+    command = text_flag("--node-id", "The same as NODE.", "NODE")(command)
+    return click.argument("node", required=False)(command)
 
 
 def chosen_node(node: str | None, node_id: str | None) -> str:
@@ -175,13 +174,13 @@ def text_from(given: str | None, field: str) -> str | None:
     if given is None:
         return None
     if given in {"-", "@-"}:
-        return _decoded(click.get_binary_stream("stdin").read(_FILE_LIMIT + 1), field)
+        return _decoded(b"" if sys.stdin is None else sys.stdin.buffer.read(_FILE_LIMIT + 1), field)
     return _decoded(_file_start(given[1:], field), field) if given.startswith("@") else given
 
 
 def _file_start(path: str, field: str) -> bytes:
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib would be loaded at every start
             return file.read(_FILE_LIMIT + 1)
     except (OSError, ValueError) as cause:
         why = getattr(cause, "strerror", None) or "it is no file name"

@@ -1,4 +1,4 @@
-"""Groups of commands that load a command's module only when it is called, and name the nearest one when it is not there.
+"""Groups of commands that load a command's module only when it is called, and name the nearest to one they lack.
 
 It must not import any command: a start pays for the command it runs, not for the others.
 """
@@ -28,11 +28,11 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self._parts = parts or {}
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of all commands, in the order in which somebody new needs them."""
-        return [*self._parts, *self.commands]
+        return [*self.commands, *self._parts]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Return the command, loading it if need be."""
         if cmd_name not in self._parts:
             return self.commands.get(cmd_name)

@@ -15,6 +15,7 @@ from metagit_mcp.interfaces.cli.failures import as_error, show_error, show_trace
 from metagit_mcp.interfaces.cli.flags import example, shared_flags
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation
+from metagit_mcp.interfaces.cli.output import OutputLost
 
 PROGRAM: Final = "metagit-mcp"
 _HERE: Final = "metagit_mcp.interfaces.cli"
@@ -73,10 +74,10 @@ def _failed(failure: Exception, *, as_json: bool) -> int:
     error = as_error(failure)
     show_traceback(failure)
     try:
-        show_error(error, as_json=as_json)
-    except OSError as cause:
-        # Standard output is full or gone: say so where it can still be read.
-        show_error(as_error(cause), as_json=False)
+        # What standard output cannot take must be said elsewhere.
+        show_error(error, as_json=as_json and not isinstance(error, OutputLost))
+    except OutputLost as lost:
+        show_error(lost, as_json=False)
     return EXIT_CODES[error.code]
 
 

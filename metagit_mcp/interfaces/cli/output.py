@@ -4,6 +4,7 @@ Everything printed for people is cleaned here once more, whoever made it: no con
 a terminal. rich is imported when a table is drawn on a terminal, and not before.
 """
 
+import errno
 import os
 import sys
 import unicodedata
@@ -12,6 +13,7 @@ from typing import IO, Any, Final
 
 from metagit_mcp.domain.text import shown
 from metagit_mcp.domain.value import value
+from metagit_mcp.errors import InternalError
 
 _CELL_LIMIT: Final = 200
 _LINE_LIMIT: Final = 4_000
@@ -30,6 +32,10 @@ class Table:
 
 
 Block = str | Table
+
+
+class OutputLost(InternalError):
+    """Standard output cannot be written."""
 
 
 def print_json(record: Mapping[str, Any]) -> None:
@@ -67,9 +73,11 @@ def _write(data: bytes) -> None:
     try:
         stream.write(data)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as cause:
         # What is left in the buffer would be written again, and fail again, when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(cause, BrokenPipeError):
+            raise OutputLost(f"Standard output cannot be written: {os.strerror(cause.errno or errno.EIO)}.") from None
 
 
 def _cleaned(block: Block) -> Block | None:
@@ -122,7 +130,7 @@ def _drawn(blocks: list[Block]) -> str:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    console = Console(file=sys.stdout, color_system=None, markup=False, emoji=False, highlight=False)
     console.width = min(console.width, _WIDEST)
     with console.capture() as capture:
         for block in blocks:
@@ -135,7 +143,7 @@ def _rich_table(table: Table) -> Any:  # noqa: ANN401 - naming the type would im
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(title=Text(table.title, style="bold"), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    drawn = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name in table.header:
         # An id that is cut cannot be pasted, so all columns fold.
         drawn.add_column(Text(name), justify="right" if name in table.numbers else "left", overflow="fold")

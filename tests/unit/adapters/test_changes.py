@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metagit_mcp.adapters.changes import EVERYTHING, ChangedPaths, Changes
-from tests.unit.adapters.watching import FOLDERS, GRAPHS, MERGES, SCHEDULE, WAYS, Way, changed, replace, write
+from tests.unit.adapters.watching import FOLDERS, GRAPHS, MERGES, SCHEDULE, WAYS, Way, changed, grow, replace, write
 
 
 @pytest.fixture(params=sorted(WAYS))
@@ -29,6 +29,7 @@ def test_each_kind_of_change_is_reported_once(graphs: Path, changes: Changes) ->
     steps: list[tuple[Callable[[], object], ChangedPaths]] = [
         (lambda: write(graphs / "a.json"), changed("a.json")),
         (lambda: write(graphs / "a.json"), changed("a.json")),
+        (lambda: grow(graphs / "a.json"), changed("a.json")),
         (lambda: replace(graphs / "a.json"), changed("a.json")),
         (lambda: (graphs / "a.json").chmod(0), changed("a.json")),
         (lambda: (graphs / "a.json").rename(graphs / "b.json"), changed("a.json", "b.json")),
@@ -162,5 +163,9 @@ def test_one_folder_may_lie_above_another(root: Path, graphs: Path, way: Way) ->
     changes.drain()
     write(root / ".metagit/tasks/index.json")
     write(graphs / "a.json")
-    assert changes.drain() == ChangedPaths(frozenset({(".metagit/tasks", "index.json"), (GRAPHS, "a.json")}))
+    both = ChangedPaths(frozenset({(".metagit/tasks", "index.json"), (GRAPHS, "a.json")}))
+    assert changes.drain() == both
+    grow(root / ".metagit/tasks/index.json")
+    grow(graphs / "a.json")
+    assert changes.drain() == both
     changes.close()

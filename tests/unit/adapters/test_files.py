@@ -5,6 +5,7 @@ The names of refused files are compared as a whole, so that no message can carry
 
 import errno
 import os
+import shutil
 import socket
 import stat
 from collections.abc import Callable
@@ -140,6 +141,17 @@ def test_a_folder_that_is_later_replaced_by_a_link_out_of_the_tree_is_refused(
     assert refusal(graphs / "g1.json", root) == (NAME, "leads out of the workspace")
 
 
+def test_a_folder_beside_the_workspace_whose_name_starts_the_same_is_outside(root: Path, graphs: Path) -> None:
+    beside = root.with_name(f"{root.name}-beside")
+    beside.mkdir()
+    try:
+        (beside / "g1.json").write_bytes(b"SECRET")
+        (graphs / "g1.json").symlink_to(beside / "g1.json")
+        assert refusal(graphs / "g1.json", root) == (NAME, "is a link that leads out of the workspace")
+    finally:
+        shutil.rmtree(beside)
+
+
 def test_an_unreadable_file_is_refused(root: Path, graphs: Path) -> None:
     (graphs / "g1.json").write_bytes(b"SECRET")
     (graphs / "g1.json").chmod(0)
@@ -236,6 +248,26 @@ def test_a_name_as_long_as_names_may_be_is_written(root: Path, graphs: Path) -> 
     path = graphs / ("g" * 250 + ".json")
     atomic_write(path, b"new", root=root, kind="graph")
     assert path.read_bytes() == b"new"
+
+
+def test_the_content_is_on_the_disk_before_it_gets_its_name(
+    root: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def fsync(fd: int) -> None:
+        steps.append("sync the folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "sync the file")
+        sync(fd)
+
+    def replace(source: str, target: str) -> None:
+        steps.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    atomic_write(graphs / "g1.json", b"new", root=root, kind="graph")
+    assert steps == ["sync the file", "rename", "sync the folder"]
 
 
 def test_a_full_disk_leaves_the_former_file_and_nothing_else(root: Path, graphs: Path) -> None:

@@ -57,7 +57,8 @@ def test_a_wait_ends_when_the_other_holder_is_killed(root: Path, graphs: Path, m
 
     def sleep(_seconds: float) -> None:
         holder.kill()
-        holder.wait(children.SECONDS)
+        # With a timeout this would call `sleep` itself.
+        holder.wait()
 
     monkeypatch.setattr("time.sleep", sleep)
     with locked(graphs / "g1.json", root=root, kind="graph", timeout=30):

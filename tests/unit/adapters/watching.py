@@ -30,6 +30,12 @@ def write(path: Path, raw: bytes = b"{}") -> None:
     os.utime(path, ns=(moment, moment))
 
 
+def grow(path: Path) -> None:
+    """Write in place and leave the mtime to the system; the size tells it from before."""
+    with path.open("ab") as opened:
+        opened.write(b" ")
+
+
 def replace(path: Path) -> None:
     write(path.parent / ".metagit-1-a.tmp")
     (path.parent / ".metagit-1-a.tmp").replace(path)

@@ -1,0 +1,95 @@
+"""Sentences of the reference pages that no docstring or schema holds, each under a name that the code has.
+
+`generate.py` refuses a name that the code lost and one that is not told here. It must not import the code.
+"""
+
+# What the top-level fields of answers mean, by name.
+ANSWER_FIELDS = {
+    "added": "How many nodes were added.",
+    "changed": "Whether anything is different now.",
+    "counts": "All nodes by what they are now.",
+    "created": "Whether the graph is new.",
+    "decisions": "The nodes to work on, best first.",
+    "effect": "The first ten places of the order before and after; for `preview`, and for a `set` that changed something.",
+    "explain": "The node asked about: every reason against it, its score, its place. Only with `node_id`.",
+    "graph": "The graph, with the nodes that were added.",
+    "groups": "Up to twenty Groups by id; `after_group` gives the following ones.",
+    "groups_total": "How many Groups there are.",
+    "merge_pressure": "Repositories with queued or running merges.",
+    "needs_person": "Up to twenty nodes that only a person can set going, each with the command for it.",
+    "needs_person_total": "How many such nodes there are.",
+    "next_step": "What to do now, in one sentence.",
+    "node": "The node after the change.",
+    "not_eligible": "How many nodes may not start, by their first reason. Each node counts once.",
+    "omitted": "What was cut to keep the answer under 40,000 bytes, and how to get it.",
+    "policy": "The policy in force; `preview` shows the one it would be. In a status only the keys of RFC-0012.",
+    "ready_count": "Nodes that are ready by status and dependencies.",
+    "recent_decisions": "The newest lines of the decision log, newest first.",
+    "revision": "The policy's revision; a hand edit changes it too.",
+    "runnable_count": "Nodes that this caller could start now.",
+    "running": "Up to fifty nodes that the files say are running.",
+    "skipped": "Nodes that `skip_on_merge_pressure` left out, best first.",
+    "state_version": "Names the state of the files that the answer rests on: same content, same version, in every process.",
+    "truncated": "Whether something was cut to keep the answer under 40,000 bytes.",
+    "warnings": "What is wrong with files, and what was done about it.",
+    "workspace": "Which workspace this is, and why it was chosen.",
+}
+
+# Eligibility reasons: what is the matter, and who or what ends it.
+REASONS = {
+    "graph_invalid": (
+        "A field of the node cannot be used, or its id stands twice in the file.",
+        "a person, in the file",
+    ),
+    "graph_inactive": ("The graph's status is not `active`, or its file cannot be used.", "whoever owns the graph"),
+    "finished": ("The node is completed or cancelled. No further reason is given.", "nobody needs to"),
+    "not_ready": ("It waits for other nodes; the details are listed below.", "the nodes it waits for"),
+    "blocked": ("Its status is `blocked`. The note is the reason that was given.", "a person"),
+    "deferred": ("`not_before` lies in the future; the detail is that instant.", "time"),
+    "awaiting_approval": (
+        "Its risk or its `approval` asks for a person, who has not approved it as it is now.",
+        "a person",
+    ),
+    "observed": ("Its file says that it is running.", "whoever runs it"),
+    "capability_missing": ("It needs a capability that the asker did not name; one reason each.", "another asker"),
+    "never_fits": ("It needs more slots than a limit can ever give.", "whoever owns the policy"),
+    "merge_pressure": (
+        "Its repository is under merge pressure, and the policy skips such nodes.",
+        "merges that finish",
+    ),
+    "group_quota": (
+        "Its Group has no room under its quota; the detail is slots in use and quota.",
+        "work that finishes",
+    ),
+    "no_slot": ("The workspace has no free slot for it; the detail is slots in use and limit.", "work that finishes"),
+}
+
+# What follows `not_ready`, with an example node where the code needs one.
+WAITING = {
+    "cycle a -> b -> a": "It waits for itself.",
+    "unknown status paused": "Its status is none of the six.",
+    "missing dependency a": "It depends on a node that the graph does not have.",
+    "unfinished a": "It depends on a node that is not completed yet.",
+    "failed a": "It depends on a node that is blocked for good: its reason starts with `failed:`.",
+    "cancelled a": "It depends on a node that was cancelled.",
+    "parent a missing": "It is part of a node that the graph does not have.",
+    "parent a cancelled": "It is part of a node that was cancelled.",
+    "parent a blocked": "It is part of a node that is blocked.",
+    "parent a: unfinished b": "What its parent waits for, it waits for too.",
+    "parent a deferred until 2026-12-01T12:00:00Z": "Its parent's time has not come.",
+    "parent a awaiting approval": "Its parent waits for a person's approval.",
+    "open child a": "It has a part that is not finished: a parent ends after its children.",
+}
+
+# The strings among the reasons of a score, by what stands before `=` or a space.
+SCORE_REASONS = {
+    "priority": "The node's priority.",
+    "dependency": "Criticality: how heavy a chain of work the node holds back, 1 for the heaviest of its graph.",
+    "affinity": "1 if the repository has a warm worktree.",
+    "cost": "`1000 / (1000 + tokens)`, and the tokens it came from.",
+    "fairness": "1 if the repository was served least. Only while `weights.fairness` is above 0.",
+    "urgency": "The requested urgency: -1 routine, 1 high, 2 critical. Only if it counts.",
+    "deadline": "The node is due soon. Only if it counts.",
+    "merge_pressure": "Queued and running merges of the repository, and the penalty that they cost.",
+    "skipped_due_to_merge_pressure": "The node was left out; it stands in `skipped`, never in `decisions`.",
+}

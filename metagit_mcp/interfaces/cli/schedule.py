@@ -1,0 +1,132 @@
+"""The commands `schedule …`: each reads its flags, asks one question and shows the answer. Knows no file."""
+
+from typing import Any
+
+import click
+
+from metagit_mcp.interfaces.cli.exits import FINE, NOTHING_RUNNABLE, PERSON_NEEDED, may_change_by_itself
+from metagit_mcp.interfaces.cli.flags import (
+    chosen_node,
+    example,
+    graph_flag,
+    node_argument,
+    request_flags,
+    shared_flags,
+)
+from metagit_mcp.interfaces.cli.groups import LazyGroup
+from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.views_schedule import view_explanation, view_next, view_status
+from metagit_mcp.wire.requests import NextRequest, StatusRequest, parse_request
+from metagit_mcp.wire.responses import NextAnswer
+
+
+@click.group(
+    cls=LazyGroup,
+    parts={"policy": "metagit_mcp.interfaces.cli.policy:policy"},
+    epilog=example("metagit-mcp schedule next", "metagit-mcp schedule explain api"),
+)
+@shared_flags
+def schedule() -> None:
+    """Ask what to work on next, how things stand, and why."""
+
+
+@schedule.command(
+    "next",
+    epilog=example(
+        "metagit-mcp schedule next --json",
+        "metagit-mcp schedule next --limit 3 --preview --agent-id agent-1",
+        'node=$(metagit-mcp schedule next --json) || exit "$?"',
+    ),
+)
+@request_flags(NextRequest)
+@shared_flags
+@click.pass_obj
+def next_command(invocation: Invocation, /, **flags: Any) -> int:  # noqa: ANN401 - whatever the request has
+    """Say which nodes to work on next, and why.
+
+    Ends with 0 when there is work, 10 when nothing can be started now, 11 when only a person can change that.
+    """
+    request = parse_request(NextRequest, flags)
+    application = invocation.application()
+    answer = finished(application.schedule.next(request))
+    invocation.show(answer, view_next(answer))
+    if answer.decisions:
+        return FINE
+    return _idle(invocation, request, answer)
+
+
+def _idle(invocation: Invocation, request: NextRequest, answer: NextAnswer) -> int:
+    """Tell the idleness that passes from the one that a person has to end."""
+    if may_change_by_itself(answer):
+        return NOTHING_RUNNABLE
+    about = StatusRequest(graph_id=request.graph_id, recent=0)
+    status = finished(invocation.application().schedule.status(about))
+    return PERSON_NEEDED if status.needs_person_total else NOTHING_RUNNABLE
+
+
+@schedule.command(
+    "status",
+    short_help="Show how things stand.",
+    epilog=example("metagit-mcp schedule status", "metagit-mcp schedule status --graph-id login --recent 3 --json"),
+)
+@request_flags(StatusRequest)
+@shared_flags
+@click.pass_obj
+def status_command(invocation: Invocation, /, **flags: Any) -> None:  # noqa: ANN401 - whatever the request has
+    """Show how things stand: counts, Groups, running work, what waits for a person, recent decisions."""
+    request = parse_request(StatusRequest, flags)
+    answer = finished(invocation.application().schedule.status(request))
+    invocation.show(answer, view_status(answer))
+
+
+@schedule.command(
+    "explain",
+    short_help="Say why NODE may, or may not, run now.",
+    epilog=example("metagit-mcp schedule explain api", "metagit-mcp schedule explain api --graph-id login --json"),
+)
+@node_argument
+@request_flags(StatusRequest, without=frozenset({"node_id"}))
+@shared_flags
+@click.pass_obj
+def explain_command(invocation: Invocation, /, node: str | None, node_id: str | None, **flags: Any) -> None:  # noqa: ANN401 - whatever the request has
+    """Say why NODE may, or may not, be started now: every reason for and against it.
+
+    With --json the whole answer of `schedule status --node-id NODE`.
+    """
+    request = parse_request(StatusRequest, {**flags, "node_id": chosen_node(node, node_id)})
+    answer = finished(invocation.application().schedule.status(request))
+    invocation.show(answer, view_explanation(answer))
+
+
+@schedule.command(
+    "count",
+    short_help="Print how many nodes could be started now.",
+    epilog=example("metagit-mcp schedule count --runnable", "metagit-mcp schedule count --runnable --graph-id login"),
+)
+@click.option("--runnable", is_flag=True, help="Count the nodes that could be started now; this is the default.")
+@graph_flag
+@shared_flags
+@click.pass_obj
+def count_command(invocation: Invocation, runnable: bool, graph_id: str | None) -> None:
+    """Print one number: how many nodes could be started now."""
+    del runnable
+    request = parse_request(NextRequest, {"graph_id": graph_id})
+    count = finished(invocation.application().schedule.count_runnable(request.graph_id))
+    invocation.show_record({"runnable_count": count}, [str(count)])
+
+
+@schedule.command(
+    "plan",
+    short_help="Draw what waits for what.",
+    epilog=example("metagit-mcp schedule plan --mermaid", "metagit-mcp schedule plan --mermaid --graph-id login"),
+)
+@click.option("--mermaid", is_flag=True, help="Draw it as a Mermaid flowchart; this is the default.")
+@graph_flag
+@shared_flags
+@click.pass_obj
+def plan_command(invocation: Invocation, mermaid: bool, graph_id: str | None) -> None:
+    """Draw a task graph, or all active ones, with what waits for what."""
+    del mermaid
+    request = parse_request(NextRequest, {"graph_id": graph_id})
+    drawing = finished(invocation.application().schedule.mermaid(request.graph_id))
+    invocation.show_record({"mermaid": drawing}, drawing.splitlines())

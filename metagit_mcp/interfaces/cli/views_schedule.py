@@ -1,0 +1,157 @@
+"""How answers about the order of work look to people. It must not print, nor decide what is worth knowing."""
+
+from collections.abc import Iterable, Iterator
+
+from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision
+from metagit_mcp.interfaces.cli.output import Block, Table
+from metagit_mcp.wire.codec import plain
+from metagit_mcp.wire.responses import (
+    GroupStatus,
+    NextAnswer,
+    NodeExplanation,
+    PersonNeeded,
+    ReasonCount,
+    StatusAnswer,
+)
+
+_SCORE = frozenset({"score"})
+
+
+def number(amount: float) -> str:
+    """Return a number with up to six decimal places, without the zeros at its end."""
+    return f"{amount:.6f}".rstrip("0").rstrip(".")
+
+
+def view_remarks(warnings: Iterable[str], next_step: str) -> Iterator[Block]:
+    """Yield what every answer ends with."""
+    yield from (f"warning: {warning}" for warning in warnings)
+    if next_step:
+        yield f"next step: {next_step}"
+
+
+# --- next ----------------------------------------------------------------------------------------------------------
+
+
+def view_next(answer: NextAnswer) -> Iterator[Block]:
+    """Yield the decisions, what was left out, and why."""
+    yield _decisions("Next", answer.decisions)
+    for decision in answer.decisions:
+        yield from _why(decision)
+    yield _decisions("Held back by merge pressure", answer.skipped)
+    yield f"{answer.ready_count} ready, {answer.runnable_count} runnable now.{_held_back(answer.not_eligible)}"
+    yield from view_remarks(answer.warnings, answer.next_step)
+
+
+def _decisions(title: str, decisions: Iterable[ScheduleDecision]) -> Table:
+    rows = tuple((each.graph_id, each.node_id, number(each.score), each.title) for each in decisions)
+    return Table(title=title, header=("graph", "node", "score", "title"), rows=rows, numbers=_SCORE)
+
+
+def _why(decision: ScheduleDecision) -> Iterator[Block]:
+    yield f"why {decision.graph_id}/{decision.node_id}: {', '.join(decision.reasons)}"
+    if decision.repository is not None:
+        yield f"  repository: {decision.repository}"
+    if decision.compile_command is not None:
+        yield f"  context: {decision.compile_command}"
+
+
+def _held_back(counts: Iterable[ReasonCount]) -> str:
+    said = ", ".join(f"{each.reason} {each.nodes}" for each in counts)
+    return f" Not eligible: {said}." if said else ""
+
+
+# --- status --------------------------------------------------------------------------------------------------------
+
+
+def view_status(answer: StatusAnswer) -> Iterator[Block]:
+    """Yield how things stand, the most pressing last, where the eye rests."""
+    yield f"Workspace {answer.workspace.path} ({answer.workspace.chosen_by}), policy revision {answer.revision}"
+    yield _counts(answer)
+    yield _groups(answer.groups, answer.groups_total)
+    yield _running(answer)
+    yield _pressure(answer)
+    yield _recent(answer.recent_decisions)
+    yield from _persons(answer.needs_person, answer.needs_person_total)
+    if answer.explain is not None:
+        yield from _explanation(answer.explain)
+    held = _held_back(answer.not_eligible)
+    yield f"{answer.ready_count} ready, {answer.runnable_count} runnable now.{held}"
+    yield from view_remarks(answer.warnings, answer.next_step)
+
+
+def _counts(answer: StatusAnswer) -> str:
+    counts = plain(answer.counts)
+    total = f"{counts.pop('nodes')} nodes in {counts.pop('graphs')} graphs"
+    parts = ", ".join(f"{nodes} {state.replace('_', ' ')}" for state, nodes in counts.items() if nodes)
+    return f"{total}: {parts}" if parts else total
+
+
+def _groups(groups: Iterable[GroupStatus], total: int) -> Table:
+    rows = tuple(_group_row(each) for each in groups)
+    header = ("graph", "state", "nodes", "ready", "runnable", "running", "done", "title")
+    title = f"Groups, {len(rows)} of {total}" if len(rows) < total else "Groups"
+    return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:7]))
+
+
+def _group_row(group: GroupStatus) -> tuple[str, ...]:
+    amounts = (group.nodes, group.ready, group.runnable, group.running, group.finished)
+    return (group.graph_id, group.state, *map(str, amounts), group.title)
+
+
+def _running(answer: StatusAnswer) -> Table:
+    rows = tuple((each.graph_id, each.node_id, each.agent_id or "", each.title) for each in answer.running)
+    return Table(title="Running", header=("graph", "node", "agent", "title"), rows=rows)
+
+
+def _pressure(answer: StatusAnswer) -> Table:
+    rows = tuple(
+        (each.repository, str(each.depth), str(each.threshold), "yes" if each.pressured else "no")
+        for each in answer.merge_pressure
+    )
+    header = ("repository", "depth", "threshold", "pressured")
+    return Table(title="Merge queue", header=header, rows=rows, numbers=frozenset(header[1:3]))
+
+
+def _recent(decisions: Iterable[LoggedDecision]) -> Table:
+    rows = tuple(
+        (each.at, each.graph_id, each.node_id, number(each.score), "skipped" if each.skipped else "")
+        for each in decisions
+    )
+    header = ("at", "graph", "node", "score", "")
+    return Table(title="Recent decisions", header=header, rows=rows, numbers=_SCORE)
+
+
+def _persons(needed: tuple[PersonNeeded, ...], total: int) -> Iterator[Block]:
+    rows = tuple((each.graph_id, each.node_id, each.reason, each.note or each.title) for each in needed)
+    title = f"Needs a person, {len(rows)} of {total}" if len(rows) < total else "Needs a person"
+    yield Table(title=title, header=("graph", "node", "reason", "note"), rows=rows)
+    yield from (f"  {each.command}" for each in needed)
+
+
+# --- explain -------------------------------------------------------------------------------------------------------
+
+
+def view_explanation(answer: StatusAnswer) -> Iterator[Block]:
+    """Yield the explanation that a status holds."""
+    if answer.explain is not None:
+        yield from _explanation(answer.explain)
+    yield from view_remarks(answer.warnings, answer.next_step)
+
+
+def _explanation(node: NodeExplanation) -> Iterator[Block]:
+    yield f"{node.graph_id}/{node.node_id}: {node.title}"
+    place = "" if node.place is None else f", place {node.place} of those that can be started now"
+    yield f"  status {node.status}, {'runnable' if node.runnable else 'not runnable now'}{place}"
+    for against in node.reasons:
+        note = f" ({against.note})" if against.note else ""
+        yield f"  against: {against.text}{note}"
+    yield f"  score {number(node.score)}: {', '.join(node.score_reasons)}"
+    yield _factors(node)
+
+
+def _factors(node: NodeExplanation) -> Table:
+    rows = tuple(
+        (each.name, number(each.value), number(each.weight), number(each.contribution)) for each in node.factors or ()
+    )
+    header = ("factor", "value", "weight", "contribution")
+    return Table(title="Factors", header=header, rows=rows, numbers=frozenset(header[1:]))

@@ -1,0 +1,142 @@
+"""An application without a workspace: it answers what a test wants, and remembers what it was asked.
+
+It must not know how it is served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
+from metagit_mcp.settings import Settings
+from metagit_mcp.wire.responses import (
+    GraphRecord,
+    NextAnswer,
+    NodeRecord,
+    PolicyAnswer,
+    ReasonCount,
+    StatusAnswer,
+    StatusCounts,
+    TaskPlanAnswer,
+    TaskUpdateAnswer,
+    WorkspacePlace,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from metagit_mcp.bootstrap import Application
+
+AT = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+SETTINGS = Settings(toolsets=frozenset({"schedule", "tasks"}))
+
+# The least arguments with which a call of each tool goes through.
+LEAST: dict[str, dict[str, Any]] = {
+    "metagit_schedule_next": {},
+    "metagit_schedule_status": {},
+    "metagit_schedule_policy": {},
+    "metagit_task_plan": {"title": "Ship it"},
+    "metagit_task_update": {"node_id": "build"},
+}
+NODE = NodeRecord(graph_id="shop", node_id="build", title="Build it", status="ready", depends_on=("plan",), deadline=AT)
+DECISION = ScheduleDecision(
+    decision_id="0" * 32,
+    at=AT,
+    graph_id="shop",
+    node_id="build",
+    title="Build it",
+    score=3.25,
+    reasons=("priority=3", "cost=0.2500(tokens=1000)"),
+    factors=(Factor(name="priority", value=3.0, weight=1.0, contribution=3.0),),
+    dispatch_hints=DispatchHints(
+        title="Build it",
+        graph_id="shop",
+        priority=3,
+        estimated_tokens=1000,
+        depends_on=("plan",),
+        handoff=Handoff(prompt="Work on node build of graph shop."),
+    ),
+    acl_commands=(),
+)
+
+
+def next_answer(*decisions: ScheduleDecision) -> NextAnswer:
+    return NextAnswer(
+        decisions=decisions,
+        skipped=(),
+        ready_count=2,
+        runnable_count=1,
+        not_eligible=(ReasonCount(reason="blocked", nodes=1),),
+        truncated=False,
+        omitted=(),
+        state_version="v1",
+        warnings=(),
+        next_step="Work on it.",
+    )
+
+
+def status_answer(place: str = "/somewhere") -> StatusAnswer:
+    numbers = dict.fromkeys((name for name in StatusCounts.__dataclass_fields__), 0)
+    return StatusAnswer(
+        workspace=WorkspacePlace(path=place, chosen_by="--workspace"),
+        policy={"weights": {"priority": 1.0}, "merge_queue_threshold": 3},
+        revision="abc",
+        ready_count=0,
+        runnable_count=0,
+        counts=StatusCounts(**numbers),
+        not_eligible=(),
+        groups=(),
+        groups_total=0,
+        running=(),
+        needs_person=(),
+        needs_person_total=0,
+        recent_decisions=(),
+        merge_pressure=(),
+        state_version="v1",
+        truncated=False,
+        omitted=(),
+        warnings=(),
+        next_step="Ask for the next.",
+    )
+
+
+def policy_answer() -> PolicyAnswer:
+    return PolicyAnswer(policy={"slots": None}, revision="abc", changed=False, warnings=(), next_step="Go on.")
+
+
+def plan_answer() -> TaskPlanAnswer:
+    graph = GraphRecord(graph_id="shop", title="Shop", goal="", status="active", nodes_total=1, nodes=(NODE,))
+    return TaskPlanAnswer(
+        graph=graph, created=True, added=1, truncated=False, omitted=(), warnings=(), next_step="Ask for the next."
+    )
+
+
+def update_answer() -> TaskUpdateAnswer:
+    return TaskUpdateAnswer(node=NODE, changed=True, warnings=(), next_step="Ask for the next.")
+
+
+@dataclass
+class FakeApplication:
+    """Answers each use case with a sample, or with what `instead` does with the request."""
+
+    instead: Callable[[Any], Awaitable[Any]] | None = None
+    asked: list[Any] = field(default_factory=list)
+
+    def opened(self) -> Application:
+        """Return itself, as opening a workspace would return the application."""
+        uses = SimpleNamespace(
+            schedule=SimpleNamespace(next=self._answer(next_answer(DECISION)), status=self._answer(status_answer())),
+            policies=SimpleNamespace(run=self._answer(policy_answer())),
+            tasks=SimpleNamespace(plan=self._answer(plan_answer()), update=self._answer(update_answer())),
+        )
+        return cast("Application", uses)
+
+    def _answer(self, sample: object) -> Callable[[Any], Awaitable[Any]]:
+        async def answer(request: Any) -> Any:  # noqa: ANN401 - whichever request and answer belong together
+            self.asked.append(request)
+            return sample if self.instead is None else await self.instead(request)
+
+        return answer

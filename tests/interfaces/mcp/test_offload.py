@@ -1,0 +1,77 @@
+"""Blocking work runs beside the event loop, one piece at a time, and nobody waits for what nobody wants."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from metagit_mcp.interfaces.mcp.offload import OneThread
+
+WAIT_S = 20.0
+
+
+async def test_the_result_comes_from_one_other_thread() -> None:
+    offload = OneThread()
+    names = await asyncio.gather(*(offload(lambda: threading.current_thread().name) for _ in range(5)))
+    assert names == ["file work"] * 5
+    assert len({await offload(threading.get_ident) for _ in range(5)} - {threading.get_ident()}) == 1
+
+
+async def test_pieces_run_in_order_and_never_at_once() -> None:
+    offload, trace = OneThread(), list[str]()
+
+    def piece(number: int) -> None:
+        trace.append(f"begin {number}")
+        trace.append(f"end {number}")
+
+    await asyncio.gather(*(offload(lambda number=number: piece(number)) for number in range(50)))  # type: ignore[misc]  # a default binds the number
+    assert trace == [f"{what} {number}" for number in range(50) for what in ("begin", "end")]
+
+
+async def test_an_error_comes_back_and_the_thread_goes_on() -> None:
+    offload = OneThread()
+
+    def fail() -> None:
+        raise LookupError("lost")
+
+    with pytest.raises(LookupError, match="lost"):
+        await offload(fail)
+    assert await offload(lambda: 7) == 7
+
+
+async def test_a_cancelled_caller_does_not_wait() -> None:
+    offload, begun, end, done = OneThread(), threading.Event(), threading.Event(), list[int]()
+
+    def slow() -> None:
+        begun.set()
+        assert end.wait(WAIT_S)
+        done.append(1)
+
+    async with asyncio.timeout(WAIT_S):
+        first = asyncio.create_task(offload(slow))
+        second = asyncio.create_task(offload(lambda: done.append(2)))
+        await asyncio.to_thread(begun.wait, WAIT_S)
+        for task in (first, second):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        end.set()
+        assert await offload(done.copy) == [1]
+
+
+def test_work_that_outlives_its_loop_ends_unseen() -> None:
+    offload, end, done = OneThread(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        assert end.wait(WAIT_S)
+
+    async def leave() -> None:
+        asyncio.create_task(offload(slow))  # noqa: RUF006 - it is left alone on purpose
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    end.set()
+    asyncio.run(asyncio.wait_for(offload(done.set), WAIT_S))
+    assert done.is_set()
