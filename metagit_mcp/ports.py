@@ -100,6 +100,10 @@ class DecisionLog(Protocol):
         """Append decisions and then their events."""
         ...
 
+    def append_audit(self, events: Sequence[SchedulerEvent]) -> None:
+        """Append what people and agents changed about the rules: policy and approvals, in a log of its own."""
+        ...
+
     def append_task_events(self, events: Sequence[SchedulerEvent]) -> None:
         """Append task graph events, in the shape that the task graph tools write."""
         ...

@@ -15,6 +15,9 @@ from metagit_mcp.domain.approval import Approval
 from metagit_mcp.errors import StoreCorrupt, StoreUnavailable
 from metagit_mcp.wire.codec import Json, adapter, compact, plain
 
+Approvals = Mapping[str, tuple[Approval, ...]]
+
+NOTHING_APPROVED: Final[Approvals] = {}
 _HINT: Final = "Mend the file or move it away; until then nothing counts as approved."
 
 
@@ -23,7 +26,7 @@ class ApprovalFile:
 
     def __init__(self, root: str) -> None:
         """Read nothing yet."""
-        self.approvals: Mapping[str, tuple[Approval, ...]] = {}
+        self.approvals = NOTHING_APPROVED
         self.warnings: tuple[str, ...] = ()
         self.again = False
         self._root = root
@@ -34,7 +37,7 @@ class ApprovalFile:
         try:
             document = _read(self._root)
         except StoreCorrupt as error:
-            fresh, self.warnings = {}, (error.message,)
+            fresh, self.warnings = NOTHING_APPROVED, (error.message,)
         except StoreUnavailable as error:
             self.again, self.warnings = True, (error.message,)
             return
@@ -83,7 +86,7 @@ def _read(root: str) -> Json:
     return document
 
 
-def _understood(document: Json) -> tuple[dict[str, tuple[Approval, ...]], tuple[str, ...]]:
+def _understood(document: Json) -> tuple[Approvals, tuple[str, ...]]:
     """Return the approvals by graph, and a warning for each row that cannot be used."""
     found: dict[str, tuple[Approval, ...]] = {}
     warnings: list[str] = []

@@ -6,15 +6,16 @@ cannot be understood is passed over with a warning.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import make_folder
 from metagit_mcp.adapters.json_lines import Tail, append_lines, tail_lines
-from metagit_mcp.adapters.layout import DECISIONS, EVENTS, SCHEDULE, SCHEDULER_EVENTS, TASK_EVENTS
-from metagit_mcp.domain.decision import ScheduleDecision, SchedulerEvent
+from metagit_mcp.adapters.layout import AUDIT, DECISIONS, EVENTS, SCHEDULE, SCHEDULER_EVENTS, TASK_EVENTS
+from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.text import is_id, shown
 from metagit_mcp.errors import StoreUnavailable
 from metagit_mcp.wire.codec import Json, adapter, parse_json, plain
-from metagit_mcp.wire.responses import LoggedDecision
 
 # However rarely a graph is decided on, no more lines are looked at for it.
 _FURTHEST: Final = 10_000
@@ -23,7 +24,7 @@ _HINT_DEFAULTS: Final[Json] = {"title": "", "project": None, "repository": None,
 
 
 class DecisionLogFiles:
-    """The logs of one workspace: schedule/decisions.jsonl, events/scheduler.jsonl, events/taskgraph.jsonl."""
+    """The logs of one workspace: decisions and audit in schedule/, scheduler and taskgraph in events/."""
 
     def __init__(self, root: str) -> None:
         """Touch nothing yet."""
@@ -37,7 +38,7 @@ class DecisionLogFiles:
         try:
             while True:
                 tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=reach)
-                found, bad = _understood(_about(tail.rows, graph_id), count)
+                found, bad = _understood(_about(tail.rows, graph_id), count, graph_id)
                 if len(found) >= count or tail.complete or reach >= _FURTHEST:
                     return found, _warnings(tail, bad)
                 reach = min(_FURTHEST, reach * 8)
@@ -51,6 +52,11 @@ class DecisionLogFiles:
             self._append(DECISIONS, "decisions", map(_decision_row, decisions), mode=0o600)
         if events:
             self._append_events(SCHEDULER_EVENTS, [_event_row(event) for event in events])
+
+    def append_audit(self, events: Sequence[SchedulerEvent]) -> None:
+        """Append to schedule/audit.jsonl: one type that metagit does not know hides its whole event log from it."""
+        make_folder(f"{self._root}/{SCHEDULE}", root=self._root)
+        self._append(AUDIT, "audit", [_event_row(event) for event in events], mode=0o600)
 
     def append_task_events(self, events: Sequence[SchedulerEvent]) -> None:
         """Append task graph events; as the task graph tools do, they name no source."""
@@ -77,12 +83,12 @@ def _decision_row(decision: ScheduleDecision) -> Json:
         "dispatch_hints": _HINT_DEFAULTS | row.get("dispatch_hints", {}),
         "acl_commands": row.get("acl_commands", []),
         "compile_command": row.get("compile_command"),
-        "skipped": decision.skipped,
-        **{name: each for name, each in row.items() if name not in first and name not in _METAGIT_KEYS},
+        "skipped": bool(decision.skipped),
+        **{name: each for name, each in row.items() if name not in first and name not in _THEIRS},
     }
 
 
-_METAGIT_KEYS: Final = ("dispatch_hints", "acl_commands", "compile_command", "skipped")
+_THEIRS: Final = ("dispatch_hints", "acl_commands", "compile_command", "skipped")
 
 
 def _event_row(event: SchedulerEvent) -> Json:
@@ -97,18 +103,54 @@ def _event_row(event: SchedulerEvent) -> Json:
 
 def _about(rows: Iterable[bytes], graph_id: str | None) -> Iterator[bytes]:
     """Yield the rows that may be about a graph, without parsing the others."""
-    spellings = () if graph_id is None else {json.dumps(graph_id).encode(), f'"{graph_id}"'.encode()}
-    return (row for row in rows if graph_id is None or any(each in row for each in spellings))
+    if graph_id is None:
+        return iter(rows)
+    spellings = {json.dumps(graph_id).encode(), f'"{graph_id}"'.encode()}
+    return (row for row in rows if any(each in row for each in spellings))
 
 
-def _understood(rows: Iterable[bytes], count: int) -> tuple[tuple[LoggedDecision, ...], list[str]]:
+def _understood(rows: Iterable[bytes], count: int, graph_id: str | None) -> tuple[tuple[LoggedDecision, ...], int]:
+    """Return up to `count` decisions, about one graph if it is named, and how many lines make no sense."""
     found: list[LoggedDecision] = []
-    bad: list[str] = []
+    bad = 0
     for row in rows:
         try:
-            found.append(logged_decision(row))
-        except ValueError as error:
-            bad.append(str(error).splitlines()[0])
+            logged = _logged(parse_json(row))
+        except ValueError:
+            bad += 1
+            continue
+        if graph_id is None or logged.graph_id == graph_id:
+            found.append(logged)
         if len(found) == count:
             break
     return tuple(found), bad
+
+
+def _logged(row: object) -> LoggedDecision:
+    """Return what a line says, its texts made safe to show; another program may have written them.
+
+    Raises:
+        ValueError: it is no decision.
+    """
+    if not isinstance(row, dict):
+        raise ValueError("no object")  # noqa: TRY004 - as any other content that is wrong
+    hints = row.get("dispatch_hints")
+    more = {name: hints.get(name) for name in ("title", "repository")} if isinstance(hints, dict) else {}
+    given = {name: each for name, each in {**more, **row}.items() if each is not None}
+    logged = adapter(LoggedDecision).validate_python(given)
+    if not (is_id(logged.graph_id) and is_id(logged.node_id)):
+        raise ValueError("no ids")
+    texts = {name: getattr(logged, name) for name in ("decision_id", "at", "title", "agent_id", "repository")}
+    safe: dict[str, Any] = {name: shown(each) for name, each in texts.items() if each is not None}
+    return replace(logged, reasons=tuple(map(shown, logged.reasons)), **safe)
+
+
+def _warnings(tail: Tail, bad: int) -> tuple[str, ...]:
+    texts = []
+    if bad:
+        texts.append(f"{DECISIONS}: {bad} of the newest lines make no sense and are passed over")
+    if tail.dropped:
+        texts.append(f"{DECISIONS}: {tail.dropped} of the newest lines are too long and are passed over")
+    if tail.torn:
+        texts.append(f"{DECISIONS}: the last line is cut off and is passed over")
+    return tuple(texts)

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 
 _REPLACED = ("graph", "index", "policy", "kept", "approvals")
-_APPENDED = ("decisions", "events")
+_APPENDED = ("decisions", "events", "audit")
 _REPLACING = ("locked", "temp_written", "before_rename", "renamed")
 _APPENDING = ("locked", "appended_half", "appended")
 

@@ -4,12 +4,12 @@ A file that cannot be used harms only itself: it stands in the mapping as a grap
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import FileImage, read_regular
-from metagit_mcp.adapters.kept import NO_NODES, Kept, Lesson, Nodes, graph_lesson, lacks
+from metagit_mcp.adapters.kept import EMPTY_LESSON, NO_NODES, Kept, Lesson, Nodes, graph_lesson, lacks
 from metagit_mcp.adapters.layout import GRAPHS
 from metagit_mcp.adapters.patience import Draft, Patience
 from metagit_mcp.adapters.refusals import FileRefused
@@ -30,8 +30,8 @@ class GraphReading:
     """
 
     loaded: LoadedGraph
-    raw_digest: str = ""
-    kept: Nodes = NO_NODES
+    raw_digest: str
+    kept: Nodes
     restored: bool = False
 
 
@@ -79,6 +79,7 @@ class GraphFiles:
         self._names_refused: set[str] = set()
         self._folder_problem = ""
         self._untaught: set[str] = set()
+        self._lessons: dict[str, Lesson] = {}
         self._kept: Kept | None = None
 
     def refresh(self, names: set[str] | None, kept: Kept) -> None:
@@ -104,16 +105,19 @@ class GraphFiles:
             yield self._folder_problem
 
     def lessons(self) -> dict[str, Lesson]:
-        """Return what the graphs that were read since the last `taught` say of our fields."""
-        return {
-            graph_id: graph_lesson(each.loaded, each.kept)
-            for graph_id in sorted(self._untaught)
-            if (each := self._readings.get(graph_id)) is not None
-        }
+        """Return what the graphs that were read since the last `taught` say of our fields, if anything."""
+        for graph_id in self._untaught:
+            reading = self._readings.get(graph_id)
+            lesson = EMPTY_LESSON if reading is None else graph_lesson(reading.loaded, reading.kept)
+            self._lessons.pop(graph_id, None)
+            if lesson != EMPTY_LESSON:
+                self._lessons[graph_id] = lesson
+        self._untaught.clear()
+        return dict(self._lessons)
 
-    def taught(self, graph_ids: Iterable[str]) -> None:
-        """Note that kept.json knows what these graphs say."""
-        self._untaught.difference_update(graph_ids)
+    def taught(self) -> None:
+        """Note that kept.json knows what `lessons` said."""
+        self._lessons.clear()
 
     def _listed(self) -> set[str]:
         self._folder_problem, self._names_refused = "", set()
@@ -150,7 +154,9 @@ class GraphFiles:
             return False
         former = self._readings.get(graph_id)
         stands = former if former is not None and former.loaded.graph is not None else None
-        found = self._patience.settle(lambda: self._look(graph_id, kept.nodes(graph_id), former), stands)
+        found: Draft[GraphReading | None] = self._patience.settle(
+            lambda: self._look(graph_id, kept.nodes(graph_id), former), stands
+        )
         if found.passing:
             self.again.add(name)
         if found.what is None:
@@ -171,9 +177,9 @@ class GraphFiles:
         try:
             image = read_regular(f"{self._folder}/{graph_id}{_SUFFIX}", root=self._root)
         except FileRefused as error:
-            return Draft(_unchanged(former, GraphReading(invalid_graph(graph_id, f"{error.name} {error.why}"))))
+            return Draft(_unchanged(former, _unread(graph_id, f"{error.name} {error.why}")))
         except StoreUnavailable as error:
-            return Draft(GraphReading(invalid_graph(graph_id, error.message)), passing=True)
+            return Draft(_unread(graph_id, error.message), passing=True)
         return Draft(None) if image is None else self._drafted(graph_id, image, kept, former)
 
     def _drafted(
@@ -192,3 +198,7 @@ def _unchanged(former: GraphReading | None, fresh: GraphReading) -> GraphReading
     if former is not None and former.loaded.digest == fresh.loaded.digest and former.loaded == fresh.loaded:
         return replace(fresh, loaded=former.loaded)
     return fresh
+
+
+def _unread(graph_id: str, why: str) -> GraphReading:
+    return GraphReading(invalid_graph(graph_id, why), "", NO_NODES)

@@ -45,8 +45,11 @@ class Kept:
 class Lesson:
     """What one file says of our keys: values found, and former kept values that it ended."""
 
-    found: Mapping[Path, Any]
-    ended: Mapping[Path, Any]
+    found: Mapping[Path, Any] = field(default_factory=dict)
+    ended: Mapping[Path, Any] = field(default_factory=dict)
+
+
+EMPTY_LESSON: Final = Lesson()
 
 
 # --- reading ---------------------------------------------------------------------------------------------------
@@ -84,7 +87,7 @@ def _parsed(raw: bytes) -> Kept:
 def _nodes(graph: object) -> Nodes:
     nodes = graph.get("nodes") if isinstance(graph, dict) else None
     if not isinstance(nodes, dict) or not all(isinstance(each, dict) for each in nodes.values()):
-        raise ValueError("a graph must hold an object of nodes, each an object")  # noqa: TRY004 - as above
+        raise ValueError("a graph must hold an object of nodes, each an object")
     return nodes
 
 
@@ -106,7 +109,7 @@ def graph_lesson(loaded: LoadedGraph, kept: Nodes) -> Lesson:
     defect ends nothing, since its bad field is left out in loading.
     """
     if loaded.graph is None:
-        return Lesson({}, {})
+        return EMPTY_LESSON
     found: dict[Path, Any] = {}
     for node in loaded.graph.nodes:
         if _own_values(node) != _NO_VALUES:
@@ -173,13 +176,13 @@ def learn(root: str, known: Kept, graphs: Mapping[str, Lesson], policy: Lesson |
         merged = _taught(current, graphs, policy)
         if merged != current:
             if current.warning:
-                _set_aside(path, root)
+                _set_aside(path)
             atomic_write(path, _rendered(merged), root=root, kind="kept")
             return Kept(merged.policy, merged.graphs)
     return current
 
 
-def _set_aside(path: str, root: str) -> None:
+def _set_aside(path: str) -> None:
     try:
         if os.path.isfile(path):
             os.replace(path, f"{path}.bad")

@@ -1,4 +1,4 @@
-"""Where each file of a workspace lies, relative to its root (interfaces.md §1). It knows no content and opens nothing."""
+"""Where each file of a workspace lies, relative to its root (interfaces.md §1). It knows no content."""
 
 from typing import Final
 
@@ -22,6 +22,7 @@ QUEUE_NAME: Final = "queue.json"
 POLICY: Final = f"{SCHEDULE}/{POLICY_NAME}"
 KEPT: Final = f"{SCHEDULE}/{KEPT_NAME}"
 APPROVALS: Final = f"{SCHEDULE}/{APPROVALS_NAME}"
+AUDIT: Final = ".metagit/schedule/audit.jsonl"
 DECISIONS: Final = f"{SCHEDULE}/{DECISIONS_NAME}"
 SCHEDULER_EVENTS: Final = f"{EVENTS}/scheduler.jsonl"
 TASK_EVENTS: Final = f"{EVENTS}/taskgraph.jsonl"

@@ -91,7 +91,7 @@ class MergeQueue:
         return (there.st_mtime_ns, there.st_size, there.st_ino)
 
     def _refresh_document(self, name: str) -> None:
-        found = self._patience.settle(lambda: self._look(name), self._merges.get(name))
+        found: Draft[_Merge | None] = self._patience.settle(lambda: self._look(name), self._merges.get(name))
         if found.passing:
             self.again.add(name)
         if found.what is None:

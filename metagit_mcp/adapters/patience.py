@@ -10,25 +10,24 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 HALF_WRITTEN_NS: Final = 200_000_000
 _STEP_NS: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft(Generic[T]):
+class Draft(Generic[T_co]):
     """What one look at a file gave; `passing` says that the next look may well find something better."""
 
-    what: T
+    what: T_co
     passing: bool = False
 
 
 class Patience:
     """Decides how often a file is looked at; the clock and the pause can be given, so that tests do not wait."""
 
-    def __init__(
-        self, now: Callable[[], int] = time.time_ns, pause: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, now: Callable[[], int] = time.time_ns, pause: Callable[[float], None] = time.sleep) -> None:
         self._now = now
         self._pause = pause
         self._left = HALF_WRITTEN_NS

@@ -121,7 +121,7 @@ def _with_overlay(record: Json, kept: Kept) -> tuple[SchedulePolicy, list[str]]:
     in_force, restored = with_kept(record, kept.policy)
     if not restored:
         return read_policy(_without_nulls(record)), []
-    names = ", ".join(restored)
+    names = ", ".join(sorted(restored))
     try:
         policy = read_policy(_without_nulls(in_force))
     except PolicyInvalid as error:
@@ -135,9 +135,7 @@ def _without_nulls(record: Json) -> Json:
     """Return the record without the nulls that end kept weights; elsewhere null has its own meaning."""
     plain = dict(record)
     if isinstance(weights := plain.get("weights"), dict):
-        plain["weights"] = {
-            name: each for name, each in weights.items() if each is not None or name in FOREIGN_WEIGHTS
-        }
+        plain["weights"] = {name: each for name, each in weights.items() if each is not None or name in FOREIGN_WEIGHTS}
     return plain
 
 

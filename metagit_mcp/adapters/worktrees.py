@@ -138,5 +138,3 @@ def _instant(text: object) -> datetime | None:
         return None if at is None else (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-

@@ -88,7 +88,7 @@ class Policies:
         after = written[-1]
         changed = before.policy is None or revision_of(after) != revision_of(before.policy)
         if changed:
-            await self._offload(lambda: self._log.append([], [self._event(before, after)]))
+            await self._offload(lambda: self._log.append_audit([self._event(before, after)]))
         image = await self._current.image()
         effect = None
         if before.policy is not None and changed:

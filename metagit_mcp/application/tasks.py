@@ -97,7 +97,7 @@ class Tasks:
         await self._offload(lambda: self._store.revise(loaded.graph_id, change))
         before, after = outcome[-1]
         status = after.get("status")
-        if before.get("status") != status:
+        if before.get("status") != status and status in _EVENTS:
             event = self._event(_EVENTS[str(status)], {"graph_id": loaded.graph_id, "node_id": request.node_id}, now)
             await self._offload(lambda: self._log.append_task_events([event]))
         graphs = (await self._current.image()).graphs
@@ -135,8 +135,8 @@ class Tasks:
         return node_record(loaded.graph_id, node)
 
 
+# The types that the task graph tools know; they have none for a node that is set back to pending.
 _EVENTS = {
-    "pending": "TaskPending",
     "ready": "TaskReady",
     "running": "TaskStarted",
     "blocked": "TaskBlocked",

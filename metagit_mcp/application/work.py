@@ -1,11 +1,13 @@
 """What a person or an agent does with one node. In this version: a person's approval. Knows no file."""
 
 from metagit_mcp.application.current import Current, find_node
+from metagit_mcp.application.records import node_record
 from metagit_mcp.domain.approval import Approval, approval_digest, is_approved, needs_approval
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.errors import RevisionConflict
 from metagit_mcp.ports import ApprovalStore, Clock, DecisionLog, Ids, Offload
-from metagit_mcp.wire.responses import ApprovalAnswer
+from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord
 
 # Ownership epochs start at 1 and an open node's approval is for its next one; no node has an epoch before leases.
 _FIRST_EPOCH = 1
@@ -25,20 +27,34 @@ class Work:
         self._ids = ids
         self._offload = offload
 
-    async def approve(self, node_id: str, graph_id: str | None, approved_by: str) -> ApprovalAnswer:
-        """Record that a person approves the node as it is now (interfaces.md §4).
+    async def approvable(self, node_id: str, graph_id: str | None) -> tuple[NodeRecord, str]:
+        """Return the node as a person is to judge it, and the digest of exactly that.
 
         Raises:
+            NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
+        """
+        loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
+        return node_record(loaded.graph_id, node), approval_digest(node)
+
+    async def approve(self, node_id: str, graph_id: str | None, approved_by: str, digest: str) -> ApprovalAnswer:
+        """Record that a person approves the node as `approvable` showed it (interfaces.md §4).
+
+        Raises:
+            RevisionConflict: the node is no longer what was shown.
             NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
             ReadOnlyWorkspace, StoreUnavailable: it cannot be recorded.
         """
         image = await self._current.image()
         loaded, node = find_node(image.graphs, node_id, graph_id)
+        if approval_digest(node) != digest:
+            raise RevisionConflict(
+                f"Node {node.node_id} changed while it was looked at.", hint="Look at it again.", node_id=node.node_id
+            )
         approval = Approval(
             graph_id=loaded.graph_id,
             node_id=node.node_id,
             epoch=_FIRST_EPOCH,
-            digest=approval_digest(node),
+            digest=digest,
             approved_by=approved_by,
             at=self._clock.now(),
         )
@@ -73,4 +89,4 @@ class Work:
                 "approved_by": approval.approved_by,
             },
         )
-        self._log.append([], [event])
+        self._log.append_audit([event])

@@ -22,9 +22,11 @@ class Approval:
 
 
 def approval_digest(node: TaskNode) -> str:
-    """Return what an approval is bound to: title, dependencies, repository and risk (interfaces.md §4), as SHA-256 hex."""
-    parts = (node.title, *node.depends_on, "", node.repository or "", node.risk or "")
-    return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    """Return what an approval is bound to, as SHA-256 hex: title, repository, risk, dependencies (interfaces.md §4)."""
+    parts = (node.title, node.repository or "", node.risk or "", *node.depends_on)
+    # Each part with its length, so that no text can move from one part into the next unnoticed.
+    text = "".join(f"{len(part)}:{part}," for part in parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def needs_approval(node: TaskNode, gates: GatePolicy) -> bool:

@@ -217,20 +217,6 @@ def _peel(waiting: dict[K, int], settle: Callable[[K], Iterable[K]]) -> None:
                     free.append(released)
 
 
-def _circular(left: Iterable[K], onward: Mapping[K, Iterable[K]]) -> list[K]:
-    """Of the keys that a peel left over return those on cycles (or between two), by peeling from the other end."""
-    remaining = set(left)
-    backward: dict[K, list[K]] = {key: [] for key in remaining}
-    waiting = dict.fromkeys(left, 0)
-    for key in left:
-        for target in onward[key]:
-            if target in remaining:
-                backward[target].append(key)
-                waiting[key] += 1
-    _peel(waiting, lambda key: backward[key])
-    return list(waiting)
-
-
 # --- cycles ----------------------------------------------------------------------------------------------------
 
 # A node waits for itself ("node", id); what it inherits from its ancestors is a vertex of its own ("above", id),
@@ -239,17 +225,35 @@ _Vertex = tuple[str, str]
 
 
 def _cycles(shape: Structure) -> dict[str, tuple[str, ...]]:
-    tied = (node for node in shape.by_id.values() if node.depends_on or node.parent_id or node.node_id in shape.children)
+    if not shape.children and not _left_over(_open_dependencies(shape.by_id)):
+        return {}
+    tied = (
+        node for node in shape.by_id.values() if node.depends_on or node.parent_id or node.node_id in shape.children
+    )
     onward = {vertex: targets for node in tied for vertex, targets in _waits_for(shape, node)}
-    backward: dict[_Vertex, list[_Vertex]] = {}
-    waiting: dict[_Vertex, int] = dict.fromkeys(onward, 0)
-    for vertex, targets in onward.items():
+    left = _left_over(onward)
+    return _name_cycles(left, onward) if left else {}
+
+
+def _open_dependencies(by_id: Mapping[str, TaskNode]) -> dict[str, tuple[str, ...]]:
+    return {
+        node_id: node.depends_on
+        for node_id, node in by_id.items()
+        if node.depends_on and node.status not in FINISHED_STATUSES
+    }
+
+
+def _left_over(onward: Mapping[K, Iterable[K]]) -> list[K]:
+    """Return the keys on cycles, and those that wait for one, by peeling off what waits for nothing."""
+    backward: dict[K, list[K]] = {}
+    waiting = dict.fromkeys(onward, 0)
+    for key, targets in onward.items():
         for target in targets:
             if target in waiting:
-                backward.setdefault(target, []).append(vertex)
-                waiting[vertex] += 1
-    _peel(waiting, lambda vertex: backward.get(vertex, ()))
-    return _name_cycles(_circular(waiting, onward), onward) if waiting else {}
+                backward.setdefault(target, []).append(key)
+                waiting[key] += 1
+    _peel(waiting, lambda key: backward.get(key, ()))
+    return list(waiting)
 
 
 def _waits_for(shape: Structure, node: TaskNode) -> Iterator[tuple[_Vertex, list[_Vertex]]]:
@@ -276,9 +280,7 @@ def _from_parent(node: TaskNode) -> list[_Vertex]:
     return [] if node.parent_id is None else [("above", node.parent_id)]
 
 
-def _name_cycles(
-    vertices: Iterable[_Vertex], onward: Mapping[_Vertex, list[_Vertex]]
-) -> dict[str, tuple[str, ...]]:
+def _name_cycles(vertices: Iterable[_Vertex], onward: Mapping[_Vertex, list[_Vertex]]) -> dict[str, tuple[str, ...]]:
     """Give every node on a cycle one closed path through its strongly connected component."""
     import networkx as nx  # noqa: PLC0415 - 105 ms of import that a graph without cycles never pays (ADR 0004)
 
@@ -287,12 +289,14 @@ def _name_cycles(
     picture.add_edges_from((vertex, target) for vertex in left for target in onward[vertex] if target in left)
     named: dict[str, tuple[str, ...]] = {}
     for component in nx.strongly_connected_components(picture):
+        first = min(component)
+        if len(component) == 1 and not picture.has_edge(first, first):
+            continue
         # Built anew from sorted edges: a subgraph view may walk in the order of a set, and name another path each run.
         inside: nx.DiGraph[_Vertex] = nx.DiGraph()
         inside.add_edges_from((v, t) for v in sorted(component) for t in sorted(onward[v]) if t in component)
-        if inside.number_of_edges():
-            path = _closed_path([edge[0] for edge in nx.find_cycle(inside, source=min(component))])
-            named.update({name: path for kind, name in component if kind == "node"})
+        path = _closed_path([edge[0] for edge in nx.find_cycle(inside, source=first)])
+        named.update({name: path for kind, name in component if kind == "node"})
     return named
 
 

@@ -27,6 +27,9 @@ def _finite(description: str) -> dict[str, object]:
     return {**_FINITE, "description": description}
 
 
+_INHERITED: Final = _finite("The same for one graph; null inherits the workspace's weight.")
+
+
 @value
 class Weights:
     """How much each factor of the score counts (scheduling.md §2)."""
@@ -56,13 +59,13 @@ class WeightOverride:
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
-    priority: float | None = field(default=None, metadata=_FINITE)
-    dependency: float | None = field(default=None, metadata=_FINITE)
-    affinity: float | None = field(default=None, metadata=_FINITE)
-    cost: float | None = field(default=None, metadata=_FINITE)
-    fairness: float | None = field(default=None, metadata=_FINITE)
-    urgency: float | None = field(default=None, metadata=_FINITE)
-    deadline: float | None = field(default=None, metadata=_FINITE)
+    priority: float | None = field(default=None, metadata=_INHERITED)
+    dependency: float | None = field(default=None, metadata=_INHERITED)
+    affinity: float | None = field(default=None, metadata=_INHERITED)
+    cost: float | None = field(default=None, metadata=_INHERITED)
+    fairness: float | None = field(default=None, metadata=_INHERITED)
+    urgency: float | None = field(default=None, metadata=_INHERITED)
+    deadline: float | None = field(default=None, metadata=_INHERITED)
 
 
 @value
@@ -143,7 +146,7 @@ class SchedulePolicy:
         default_factory=dict, metadata=_told("What agents can do, by a pattern of their ids; * stands for anything.")
     )
     fairness_window: Annotated[int, Interval(ge=1, le=10_000)] = field(
-        default=100, metadata=_told("How many of the newest decisions weights.fairness looks at.")
+        default=100, metadata=_told("How many of the newest decisions whose node then ran weights.fairness counts.")
     )
     deadline_horizon_seconds: Annotated[int, Interval(ge=0, le=1_000_000_000)] = field(
         default=86_400,

@@ -10,12 +10,16 @@ def repository_key(repository: str | None, project: str | None = None) -> str:
     Trimmed, casefolded, slashes normalised, a trailing `.git` dropped; a bare name beside a project becomes
     `project/name` (interfaces.md §1). The single dot (the workspace itself) stays as it is; no repository is `""`.
     """
-    parts = [part for part in (repository or "").strip().replace("\\", "/").casefold().split("/") if part]
+    parts = _parts(repository)
     if not parts:
         return ""
     if len(parts[-1]) > len(".git"):
         parts[-1] = parts[-1].removesuffix(".git")
-    owner = (project or "").strip().casefold()
-    if len(parts) == 1 and owner and parts[0] != ".":
-        parts.insert(0, owner)
+    if len(parts) == 1 and parts[0] != ".":
+        parts = _parts(project) + parts
     return "/".join(parts)
+
+
+def _parts(name: str | None) -> list[str]:
+    spelt = (part.strip() for part in (name or "").replace("\\", "/").casefold().split("/"))
+    return [part for part in spelt if part]

@@ -103,8 +103,9 @@ class Intent:
 
 @value
 class TaskGraph:
-    """One Group: a titled set of nodes with dependencies inside the graph."""
+    """One Group: a titled set of nodes with dependencies inside the graph. Its file name is its id, not `graph_id`."""
 
+    graph_id: str | None = None
     title: str = ""
     status: str = "active"
     intent: Intent | None = None

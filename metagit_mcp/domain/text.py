@@ -5,6 +5,7 @@ import unicodedata
 
 _PLAIN = re.compile(r"[ -~]*\Z")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+LONGEST_ID = 255
 ID_PATTERN = r"^[\w.-]+$"
 AGENT_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/@-]*$"
 _ID = re.compile(r"[\w.-]+\Z")
@@ -15,9 +16,12 @@ def shown(text: str, limit: int = 200) -> str:
 
     A cut is marked by a final ellipsis. (interfaces.md §3: free text in answers.)
     """
-    clean = text if _PLAIN.match(text) else _visible(text)
-    clean = clean.strip()
-    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
+    # Far more than can be shown is cut first: a text of megabytes is not looked through mark by mark.
+    start = text[: 20 * limit]
+    clean = (start if _PLAIN.match(start) else _visible(start)).strip()
+    if len(clean) <= limit and len(start) == len(text):
+        return clean
+    return clean[: limit - 1].rstrip() + "…"
 
 
 def _visible(text: str) -> str:
@@ -26,8 +30,8 @@ def _visible(text: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Say whether `text` may name a graph or node: `^[\\w.-]+$`, not `.` or `..`, at most 255 characters."""
-    return len(text) <= 255 and bool(_ID.match(text)) and text not in {".", ".."}
+    """Say whether `text` may name a graph or node: fits ID_PATTERN, not `.` or `..`, at most 255 characters."""
+    return len(text) <= LONGEST_ID and bool(_ID.match(text)) and text not in {".", ".."}
 
 
 def shown_id(text: str) -> str:

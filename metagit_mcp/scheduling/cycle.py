@@ -7,14 +7,18 @@ costs the changed Group, and one without a change only its picks.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heappop, heappush, nsmallest
+from typing import Final
 
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.eligibility import Demand, GroupRules, Reason, intrinsic, waits_for_person
-from metagit_mcp.scheduling.moment import Census, Head, Moment, cold_from
-from metagit_mcp.scheduling.queue import GroupQueue, demand_of, group_queue
+from metagit_mcp.scheduling.moment import Census, Head, Moment, Top, cold_from
+from metagit_mcp.scheduling.queue import GroupQueue, Quiet, demand_of, group_queue, quiet_between
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot
+
+# Askers that bring the same and may use the same worktrees see the same moment, so few are ever needed at a time.
+_MOMENTS_KEPT: Final = 64
 
 
 @value
@@ -58,65 +62,70 @@ class WorkspaceQueue:
         self.groups: dict[str, GroupQueue] = {}
         self._moments: dict[Asker, Moment] = {}
         self._stuck: dict[str, tuple[Stuck, ...]] = {}
-        self._next_change: datetime | None = None
-        self._rebuild(snapshot, set(snapshot.graphs))
+        self._quiet = Quiet()
+        self._rebuild(set(snapshot.graphs))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Take over a newer snapshot; only Groups that it, the policy or the time changed are built again."""
+        """Take over another snapshot; only Groups that it, the policy or the time changed are built again."""
         before, self.snapshot = self.snapshot, snapshot
-        timed_out = self._next_change is not None and snapshot.now >= self._next_change
+        is_quiet = self._quiet.holds_at(snapshot.now)
         if before.policy is not snapshot.policy:
-            self._rebuild(snapshot, set(snapshot.graphs) | set(self.groups))
-        elif before.graphs is not snapshot.graphs or before.approvals is not snapshot.approvals or timed_out:
-            self._rebuild(snapshot, self._outdated(before, snapshot))
-        if timed_out or before.surroundings is not snapshot.surroundings:
+            outdated = snapshot.graphs.keys() | self.groups.keys()
+        else:
+            outdated = set(self._outdated(before, is_quiet=is_quiet))
+        same_view = before.policy is snapshot.policy and before.surroundings is snapshot.surroundings
+        if not (same_view and is_quiet):
             self._moments.clear()
-            self._next_change = min(self._changes(snapshot), default=None)
+        if outdated or not (same_view and is_quiet):
+            self._rebuild(outdated)
 
-    def _outdated(self, before: Snapshot, snapshot: Snapshot) -> set[str]:
-        gone = self.groups.keys() - snapshot.graphs.keys()
-        changed = {
-            graph_id
-            for graph_id, loaded in snapshot.graphs.items()
-            if before.graphs.get(graph_id) is not loaded
-            or before.approvals.get(graph_id) != snapshot.approvals.get(graph_id)
-            or self._is_due(graph_id, snapshot.now)
-        }
-        return gone | changed
+    def _outdated(self, before: Snapshot, *, is_quiet: bool) -> Iterator[str]:
+        """Yield the Groups that came, went or changed, by their files, their approvals or the time."""
+        now, graphs = self.snapshot.now, self.snapshot.graphs
+        if before.graphs is not graphs:
+            yield from self.groups.keys() - graphs.keys()
+            yield from (graph_id for graph_id, loaded in graphs.items() if before.graphs.get(graph_id) is not loaded)
+        old, new = before.approvals, self.snapshot.approvals
+        if old is not new:
+            named = (old.keys() | new.keys()) & graphs.keys()
+            yield from (graph_id for graph_id in named if old.get(graph_id) != new.get(graph_id))
+        if not is_quiet:
+            yield from (graph_id for graph_id, group in self.groups.items() if not group.quiet.holds_at(now))
 
-    def _is_due(self, graph_id: str, now: datetime) -> bool:
-        change = self.groups[graph_id].next_change
-        return change is not None and change <= now
-
-    def _rebuild(self, snapshot: Snapshot, graph_ids: set[str]) -> None:
-        running = {graph_id: group.running_slots for graph_id, group in self.groups.items()}
-        repositories = self._repositories(graph_ids)
+    def _rebuild(self, graph_ids: set[str]) -> None:
+        shared = self._shared(graph_ids)
         for graph_id in sorted(graph_ids):
             self._stuck.pop(graph_id, None)
-            loaded = snapshot.graphs.get(graph_id)
+            loaded = self.snapshot.graphs.get(graph_id)
             if loaded is None:
                 del self.groups[graph_id]
             else:
-                approvals = snapshot.approvals.get(graph_id, ())
-                self.groups[graph_id] = group_queue(loaded, snapshot.policy, approvals, snapshot.now)
-        same_load = running == {graph_id: group.running_slots for graph_id, group in self.groups.items()}
-        if same_load and repositories == self._repositories(graph_ids):
-            for moment in self._moments.values():
-                moment.follow(graph_ids)
-        else:
+                approvals = self.snapshot.approvals.get(graph_id, ())
+                self.groups[graph_id] = group_queue(loaded, self.snapshot.policy, approvals, self.snapshot.now)
+        if self._moments and shared != self._shared(graph_ids):
             self._moments.clear()
-        self._next_change = min(self._changes(snapshot), default=None)
+        for moment in self._moments.values():
+            moment.follow(graph_ids)
+        self._quiet = quiet_between(self._timers(), self.snapshot.now)
 
-    def _repositories(self, graph_ids: Iterable[str]) -> set[str]:
-        """The repositories with ready nodes: they decide who is under-represented."""
+    def _shared(self, graph_ids: Iterable[str]) -> tuple[int, set[str] | None]:
+        """What each moment takes from all Groups together, as far as these Groups decide it.
+
+        The slots in use, and the repositories with ready nodes where fairness asks who is under-represented.
+        """
+        every = self.groups.values()
+        running = sum(group.running_slots for group in every) if self.snapshot.policy.slots is not None else 0
+        if not any(group.weights.fairness for group in every):
+            return running, None
         groups = [self.groups[graph_id] for graph_id in graph_ids if graph_id in self.groups]
-        return {lane.demand.repository for group in groups for lane in group.lanes}
+        return running, {lane.demand.repository for group in groups for lane in group.lanes}
 
-    def _changes(self, snapshot: Snapshot) -> Iterator[datetime]:
-        yield from (group.next_change for group in self.groups.values() if group.next_change is not None)
-        for tree in snapshot.surroundings.worktrees:
-            end = cold_from(tree, snapshot.policy.affinity.max_age_seconds)
-            if end is not None and end > snapshot.now:
+    def _timers(self) -> Iterator[datetime]:
+        for group in self.groups.values():
+            yield from (at for at in (group.quiet.since, group.quiet.until) if at is not None)
+        for tree in self.snapshot.surroundings.worktrees:
+            end = cold_from(tree, self.snapshot.policy.affinity.max_age_seconds)
+            if end is not None:
                 yield end
 
     def needs_person(self, graph_id: str) -> tuple[Stuck, ...]:
@@ -128,8 +137,12 @@ class WorkspaceQueue:
 
     def moment(self, asker: Asker) -> Moment:
         """Return what this asker sees, kept until something changes."""
+        if asker.agent_id and self.snapshot.policy.affinity.scope == "pool":
+            asker = Asker(capabilities=asker.capabilities)
         found = self._moments.get(asker)
         if found is None:
+            if len(self._moments) >= _MOMENTS_KEPT:
+                del self._moments[next(iter(self._moments))]
             found = self._moments[asker] = Moment(asker, self.snapshot, self.groups)
         return found
 
@@ -143,7 +156,7 @@ def plan(queue: WorkspaceQueue, asker: Asker, limit: int, graph_id: str | None =
     # 3. The best of those, again and again; each pick takes its slots before the next is looked at.
     picks = tuple(draft.picks(limit))
     # 4. What merge pressure kept out, best first, never at the cost of a pick.
-    return Plan(picks=picks, skipped=_held_back(queue, moment, limit, graph_id))
+    return Plan(picks=picks, skipped=_held_back(moment, limit, graph_id))
 
 
 class _Draft:
@@ -193,28 +206,25 @@ class _Draft:
         return group.quota is None or group.running_slots + own + demand.slots <= group.quota
 
 
-def _held_back(queue: WorkspaceQueue, moment: Moment, limit: int, graph_id: str | None) -> tuple[Pick, ...]:
+def _held_back(moment: Moment, limit: int, graph_id: str | None) -> tuple[Pick, ...]:
     """Return the best `limit` nodes that `skip_on_merge_pressure` removed."""
-    if not moment.situation.skipped_repositories:
-        return ()
-    best = nsmallest(limit, _skipped_heads(queue, moment, limit, graph_id))
-    shapes = {name: queue.groups[name].rules.shape for *_, name in best}
+    # A lane can give one of the best only if its head is among the best heads.
+    lanes = nsmallest(limit, moment.skipped(graph_id))
+    best = nsmallest(
+        limit, (entry for *_, name, place in lanes for entry in _skipped_entries(moment, name, place, limit))
+    )
     return tuple(
-        Pick(graph_id=name, node=shapes[name].by_id[node_id], score=-negative) for negative, _, node_id, name in best
+        Pick(graph_id=name, node=moment.standing(name).group.rules.shape.by_id[node_id], score=-negative)
+        for negative, _, node_id, name in best
     )
 
 
-def _skipped_heads(
-    queue: WorkspaceQueue, moment: Moment, limit: int, graph_id: str | None
-) -> Iterator[tuple[int, int, str, str]]:
-    for name in queue.groups if graph_id is None else [graph_id]:
-        standing = moment.standing(name)
-        for *_, place in standing.skipped:
-            for depth in range(limit):
-                head = moment.head(standing.group, place, depth)
-                if head is None:
-                    break
-                yield (*head[:3], name)
+def _skipped_entries(moment: Moment, graph_id: str, place: int, limit: int) -> Iterator[Top]:
+    for depth in range(limit):
+        head = moment.head(moment.standing(graph_id).group, place, depth)
+        if head is None:
+            return
+        yield (*head[:3], graph_id)
 
 
 def census(queue: WorkspaceQueue, asker: Asker, graph_id: str | None = None) -> Census:
@@ -229,4 +239,4 @@ def reasons_against(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: Ta
     own = tuple(intrinsic(group.rules, node))
     if any(reason.kind == "finished" for reason in own):
         return own
-    return own + tuple(queue.moment(asker).against(demand_of(graph_id, node), group))
+    return own + tuple(queue.moment(asker).against(demand_of(node), group))

@@ -141,7 +141,6 @@ def instant_text(instant: datetime) -> str:
 class Demand:
     """What a node needs from the moment, the same for all nodes of one lane of the queue."""
 
-    graph_id: str
     repository: str
     capabilities: frozenset[str]
     slots: int

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
+from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode, effective_tokens
 from metagit_mcp.domain.text import is_id, shown
 from metagit_mcp.domain.value import value
-from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
 from metagit_mcp.scheduling.eligibility import Reason
 from metagit_mcp.scheduling.moment import is_warm

@@ -5,7 +5,7 @@ across Groups and no plan.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import heapify
 
@@ -20,17 +20,10 @@ from metagit_mcp.scheduling.snapshot import Asker, Snapshot, Worktree
 
 # (-score in micros, effective tokens, node_id, place of the lane in its Group): ascending is best first.
 Head = tuple[int, int, str, int]
+# The same with the Group's id in place of the lane's, then with both.
+Top = tuple[int, int, str, str]
+SkippedHead = tuple[int, int, str, str, int]
 _NO_TERMS = RepositoryTerms()
-
-
-@value
-class Standing:
-    """One Group as one asker's moment sees it: the heads it may take, the heads skipped, and who is left out why."""
-
-    group: GroupQueue
-    heads: list[Head]
-    skipped: list[Head]
-    left_out: Mapping[ReasonKind, int]
 
 
 @value
@@ -45,18 +38,21 @@ class Census:
     not_eligible: Mapping[ReasonKind, int]
 
 
-def _added(parts: Iterable[Census]) -> Census:
-    runnable = ready = 0
-    not_eligible: Counter[ReasonKind] = Counter()
-    for part in parts:
-        runnable += part.runnable
-        ready += part.ready
-        not_eligible.update(part.not_eligible)
-    return Census(runnable=runnable, ready=ready, not_eligible=not_eligible)
+@value
+class Standing:
+    """One Group as one asker's moment sees it: the heads it may take, the heads skipped, and its nodes in numbers."""
+
+    group: GroupQueue
+    heads: list[Head]
+    skipped: list[Head]
+    census: Census
 
 
 class Moment:
-    """What one asker sees between two changes: repository terms, limits, and each Group's standing."""
+    """What one asker sees between two changes: repository terms, limits, and each Group's standing.
+
+    Sums and heaps over all Groups follow a change of a few Groups at the cost of those few.
+    """
 
     def __init__(self, asker: Asker, snapshot: Snapshot, groups: Mapping[str, GroupQueue]) -> None:
         """Look at the surroundings once; Groups are looked at when they are asked for."""
@@ -64,25 +60,35 @@ class Moment:
         self._groups = groups
         self._terms = repository_terms(asker, snapshot, groups.values())
         self._penalty = micros(snapshot.policy.merge_pressure_penalty)
+        slots = snapshot.policy.slots
         self.situation = Situation(
-            slots=snapshot.policy.slots,
-            running=sum(group.running_slots for group in groups.values()),
+            slots=slots,
+            running=sum(group.running_slots for group in groups.values()) if slots is not None else 0,
             skipped_repositories=frozenset(
-                key
-                for key, terms in self._terms.items()
-                if terms.pressured and snapshot.policy.skip_on_merge_pressure
+                key for key, terms in self._terms.items() if terms.pressured and snapshot.policy.skip_on_merge_pressure
             ),
         )
         self._standings: dict[str, Standing] = {}
-        self._tops: list[tuple[int, int, str, str]] | None = None
-        self._census: Census | None = None
+        self._runnable = self._ready = 0
+        self._not_eligible: Counter[ReasonKind] = Counter()
+        self._tops: list[Top] = []
+        self._moved: set[str] = set()
+        self._skipped: list[SkippedHead] | None = None
 
     def follow(self, changed: Iterable[str]) -> None:
-        """Forget what was derived from the Groups that changed."""
+        """Forget what was derived from the Groups that changed, came or went."""
         for graph_id in changed:
-            self._standings.pop(graph_id, None)
-        self._tops = None
-        self._census = None
+            gone = self._standings.pop(graph_id, None)
+            if gone is not None:
+                self._count(gone.census, sign=-1)
+                self._moved.add(graph_id)
+        self._skipped = None
+
+    def _count(self, part: Census, sign: int) -> None:
+        self._runnable += sign * part.runnable
+        self._ready += sign * part.ready
+        for kind, nodes in part.not_eligible.items():
+            self._not_eligible[kind] += sign * nodes
 
     def terms(self, repository: str) -> RepositoryTerms:
         """Return the repository's terms; one nobody ever named has none."""
@@ -93,22 +99,44 @@ class Moment:
         found = self._standings.get(graph_id)
         if found is None:
             found = self._standings[graph_id] = self._stand(self._groups[graph_id])
+            self._count(found.census, sign=1)
+            self._moved.add(graph_id)
         return found
+
+    def _all_standings(self) -> Mapping[str, Standing]:
+        if len(self._standings) < len(self._groups):
+            for graph_id in self._groups:
+                self.standing(graph_id)
+        return self._standings
 
     def _stand(self, group: GroupQueue) -> Standing:
         heads: list[Head] = []
         skipped: list[Head] = []
-        left_out: Counter[ReasonKind] = Counter()
+        runnable = 0
+        not_eligible = Counter(group.first_reasons)
+        verdicts: dict[tuple[frozenset[str], int, bool], ReasonKind | None] = {}
         for place, lane in enumerate(group.lanes):
-            against = next(self.against(lane.demand, group), None)
-            if against is not None:
-                left_out[against.kind] += len(lane)
-            if against is None or against.kind == "merge_pressure":
+            kind = self._first_against(lane.demand, group, verdicts)
+            if kind is None:
+                runnable += len(lane)
+            else:
+                not_eligible[kind] += len(lane)
+            if kind is None or kind == "merge_pressure":
                 head = self.head(group, place, 0)
                 if head is not None:
-                    (heads if against is None else skipped).append(head)
+                    (heads if kind is None else skipped).append(head)
         heapify(heads)
-        return Standing(group=group, heads=heads, skipped=skipped, left_out=left_out)
+        census = Census(runnable=runnable, ready=group.ready_count, not_eligible=not_eligible)
+        return Standing(group=group, heads=heads, skipped=skipped, census=census)
+
+    def _first_against(
+        self, demand: Demand, group: GroupQueue, verdicts: dict[tuple[frozenset[str], int, bool], ReasonKind | None]
+    ) -> ReasonKind | None:
+        """Return the kind of the first reason against a demand; demands that differ only in place share it."""
+        key = (demand.capabilities, demand.slots, demand.repository in self.situation.skipped_repositories)
+        if key not in verdicts:
+            verdicts[key] = next((reason.kind for reason in self.against(demand, group)), None)
+        return verdicts[key]
 
     def against(self, demand: Demand, group: GroupQueue) -> Iterator[Reason]:
         """Yield the situational reasons against a demand of the Group."""
@@ -120,36 +148,44 @@ class Moment:
         entry = lane.entry(depth)
         if entry is None:
             return None
-        offset = repository_micros(group.weights, self.terms(lane.demand.repository), self._penalty)
+        terms = self._terms.get(lane.demand.repository)
+        offset = 0 if terms is None else repository_micros(group.weights, terms, self._penalty)
         return (entry[0] - offset, entry[1], entry[2], place)
 
-    def tops(self) -> list[tuple[int, int, str, str]]:
+    def tops(self) -> list[Top]:
         """Return a heap of the best head of each Group, a copy that the caller may take apart."""
-        if self._tops is None:
-            standings = (self.standing(graph_id) for graph_id in self._groups)
-            self._tops = [(*each.heads[0][:3], each.group.graph_id) for each in standings if each.heads]
+        standings = self._all_standings()
+        if self._moved:
+            self._tops = [top for top in self._tops if top[3] not in self._moved]
+            moved = [standings[graph_id] for graph_id in self._moved if graph_id in standings]
+            self._tops += [(*each.heads[0][:3], each.group.graph_id) for each in moved if each.heads]
             heapify(self._tops)
+            self._moved.clear()
         return self._tops.copy()
 
-    def tops_of(self, graph_id: str) -> list[tuple[int, int, str, str]]:
+    def tops_of(self, graph_id: str) -> list[Top]:
         """Return the same of one Group."""
         return [(*head[:3], graph_id) for head in self.standing(graph_id).heads[:1]]
 
+    def skipped(self, graph_id: str | None = None) -> Sequence[SkippedHead]:
+        """Return the head of each lane that merge pressure keeps out, of one Group or of all, in any order."""
+        if not self.situation.skipped_repositories:
+            return ()
+        if graph_id is not None:
+            return [(*head[:3], graph_id, head[3]) for head in self.standing(graph_id).skipped]
+        if self._skipped is None:
+            standings = self._all_standings().items()
+            self._skipped = [(*head[:3], name, head[3]) for name, each in standings for head in each.skipped]
+        return self._skipped
+
     def census(self) -> Census:
-        """Count the nodes of all Groups as this asker sees them; kept until something changes."""
-        if self._census is None:
-            self._census = _added(self.census_of(graph_id) for graph_id in self._groups)
-        return self._census
+        """Count the nodes of all Groups as this asker sees them."""
+        self._all_standings()
+        return Census(runnable=self._runnable, ready=self._ready, not_eligible=+self._not_eligible)
 
     def census_of(self, graph_id: str) -> Census:
         """Count the nodes of one Group as this asker sees them."""
-        standing = self.standing(graph_id)
-        group, left_out = standing.group, standing.left_out
-        return Census(
-            runnable=sum(map(len, group.lanes)) - sum(left_out.values()),
-            ready=group.ready_count,
-            not_eligible=Counter(group.first_reasons) + Counter(left_out),
-        )
+        return self.standing(graph_id).census
 
     def scored(self, group: GroupQueue, node: TaskNode, snapshot: Snapshot) -> Scored:
         """Return what the node's score is made of."""
@@ -164,9 +200,7 @@ class Moment:
         )
 
 
-def repository_terms(
-    asker: Asker, snapshot: Snapshot, groups: Iterable[GroupQueue]
-) -> dict[str, RepositoryTerms]:
+def repository_terms(asker: Asker, snapshot: Snapshot, groups: Iterable[GroupQueue]) -> dict[str, RepositoryTerms]:
     """Return the terms of every repository that is warm, pressured or under-represented, for this asker."""
     policy, around = snapshot.policy, snapshot.surroundings
     warm = {tree.repository for tree in around.worktrees if is_warm(tree, asker, snapshot)}
@@ -187,7 +221,7 @@ def repository_terms(
 def is_warm(tree: Worktree, asker: Asker, snapshot: Snapshot) -> bool:
     """Say whether the worktree makes its repository warm for the asker (interfaces.md §1)."""
     affinity = snapshot.policy.affinity
-    if affinity.scope == "agent" and tree.agent_id != asker.agent_id:
+    if affinity.scope == "agent" and (not asker.agent_id or tree.agent_id != asker.agent_id):
         return False
     if affinity.require_path and not tree.on_disk:
         return False
@@ -196,10 +230,13 @@ def is_warm(tree: Worktree, asker: Asker, snapshot: Snapshot) -> bool:
 
 
 def cold_from(tree: Worktree, max_age_seconds: int | None) -> datetime | None:
-    """Return the instant from which the worktree is too old, or None when age does not count or is unknown."""
+    """Return the instant from which the worktree is too old, or None when age does not count, is unknown or no end."""
     if max_age_seconds is None or tree.updated_at is None:
         return None
-    return tree.updated_at + timedelta(seconds=max_age_seconds)
+    try:
+        return tree.updated_at + timedelta(seconds=max_age_seconds)
+    except OverflowError:
+        return None
 
 
 def _under_represented(snapshot: Snapshot, groups: Iterable[GroupQueue]) -> set[str]:

@@ -6,8 +6,9 @@ repository is one offset per lane and nodes that an asker may not take are never
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from heapq import heapify, heappop
 
 from metagit_mcp.domain.approval import Approval
@@ -23,7 +24,14 @@ from metagit_mcp.domain.tasks import (
     effective_tokens,
 )
 from metagit_mcp.domain.value import value
-from metagit_mcp.scheduling.eligibility import WAITING_THOUGH_READY, Demand, GroupRules, ReasonKind, intrinsic
+from metagit_mcp.scheduling.eligibility import (
+    WAITING_THOUGH_READY,
+    Demand,
+    GroupRules,
+    ReasonKind,
+    intrinsic,
+    is_unhindered,
+)
 from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros
 
 # (-micros of the node's own terms, effective tokens, node_id): ascending is best first.
@@ -54,12 +62,33 @@ class Lane:
 
 
 @value
+class Quiet:
+    """The time in which time alone changes nothing: from `since` to just before `until`; None is no bound."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds_at(self, now: datetime) -> bool:
+        """Say whether `now` lies in it; a clock may go back."""
+        return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
+
+
+def quiet_between(timers: Iterable[datetime], now: datetime) -> Quiet:
+    """Return the time around `now` in which none of the timers lies."""
+    every = list(timers)
+    return Quiet(
+        since=max((at for at in every if at <= now), default=None),
+        until=min((at for at in every if at > now), default=None),
+    )
+
+
+@value
 class GroupQueue:
     """What one task graph offers, under the policy and the instant it was built for.
 
     `first_reasons` counts the nodes that are not ready for a reason of their own, by the first one; `ready_count`
-    those ready by status and dependencies; `running` are the nodes that the file says are running, `running_slots` their slots; `next_change` is the
-    instant at which time alone changes any of it (None: never).
+    those ready by status and dependencies; `running` are the nodes that the file says are running, `running_slots`
+    their slots; `quiet` is the time in which time alone changes none of it.
     """
 
     graph_id: str
@@ -75,7 +104,7 @@ class GroupQueue:
     ready_count: int
     running: Sequence[TaskNode]
     running_slots: int
-    next_change: datetime | None
+    quiet: Quiet
 
 
 def group_queue(
@@ -91,8 +120,9 @@ def group_queue(
     sorting = _Sorting(rules, weights, ranks, top_rank, policy.deadline_horizon_seconds)
     for node in shape.by_id.values():
         sorting.put(node)
-    running = _running(shape) if rules.active and sorting.statuses["running"] else ()
-    lanes = [Lane(demand, entries) for demand, entries in sorting.lanes(loaded.graph_id)]
+    statuses = Counter(node.status for node in shape.by_id.values())
+    running = _running(shape) if rules.active and statuses["running"] else ()
+    lanes = [Lane(demand, entries) for demand, entries in sorting.lanes.items()]
     return GroupQueue(
         graph_id=loaded.graph_id,
         loaded=loaded,
@@ -103,11 +133,11 @@ def group_queue(
         quota=quota_for(policy, loaded.graph_id),
         lanes=lanes,
         first_reasons=sorting.first_reasons,
-        statuses=sorting.statuses,
+        statuses=statuses,
         ready_count=sorting.ready_but_waiting + sum(map(len, lanes)),
         running=running,
         running_slots=sum(map(effective_slots, running)),
-        next_change=_next_change(shape, policy.deadline_horizon_seconds, now),
+        quiet=quiet_between(_timers(shape.by_id.values(), policy.deadline_horizon_seconds), now),
     )
 
 
@@ -119,14 +149,13 @@ class _Sorting:
     ) -> None:
         self._rules, self._weights, self._horizon = rules, weights, horizon
         self._ranks, self._top_rank = ranks, top_rank
-        self._lanes: dict[tuple[str, tuple[str, ...] | None, int], list[Entry]] = {}
+        self._by_spelling: dict[_Spelling, list[Entry]] = {}
+        self.lanes: dict[Demand, list[Entry]] = {}
         self.first_reasons: Counter[ReasonKind] = Counter()
-        self.statuses: Counter[str] = Counter()
         self.ready_but_waiting = 0
 
     def put(self, node: TaskNode) -> None:
-        self.statuses[node.status] += 1
-        reason = next(intrinsic(self._rules, node), None)
+        reason = None if is_unhindered(self._rules, node) else next(intrinsic(self._rules, node), None)
         if reason is not None:
             self.first_reasons[reason.kind] += 1
             self.ready_but_waiting += reason.kind in WAITING_THOUGH_READY and node.status in OPEN_STATUSES
@@ -134,35 +163,30 @@ class _Sorting:
         own = static_micros(node, self._weights, self._ranks.get(node.node_id, 0), self._top_rank)
         if node.deadline is not None and is_due_soon(node, self._horizon, self._rules.now):
             own += self._weights.deadline
-        key = (repository_key(node.repository, node.project), node.capabilities, effective_slots(node))
-        self._lanes.setdefault(key, []).append((-own, effective_tokens(node), node.node_id))
-
-    def lanes(self, graph_id: str) -> Iterator[tuple[Demand, list[Entry]]]:
-        for (repository, capabilities, slots), entries in sorted(self._lanes.items(), key=_lane_order):
-            yield (
-                Demand(
-                    graph_id=graph_id,
-                    repository=repository,
-                    capabilities=frozenset(capabilities or ()),
-                    slots=slots,
-                ),
-                entries,
-            )
+        spelling = (node.repository, node.project, node.capabilities, node.slots)
+        entries = self._by_spelling.get(spelling)
+        if entries is None:
+            entries = self._by_spelling[spelling] = self.lanes.setdefault(_demand(*spelling), [])
+        entries.append((-own, effective_tokens(node), node.node_id))
 
 
-def _lane_order(item: tuple[tuple[str, tuple[str, ...] | None, int], list[Entry]]) -> tuple[str, tuple[str, ...], int]:
-    repository, capabilities, slots = item[0]
-    return repository, capabilities or (), slots
+_Spelling = tuple[str | None, str | None, tuple[str, ...] | None, int | None]
 
 
-def demand_of(graph_id: str, node: TaskNode) -> Demand:
-    """Return what the node needs from the moment."""
+@lru_cache(maxsize=65_536)
+def _demand(
+    repository: str | None, project: str | None, capabilities: tuple[str, ...] | None, slots: int | None
+) -> Demand:
     return Demand(
-        graph_id=graph_id,
-        repository=repository_key(node.repository, node.project),
-        capabilities=frozenset(node.capabilities or ()),
-        slots=effective_slots(node),
+        repository=repository_key(repository, project),
+        capabilities=frozenset(capabilities or ()),
+        slots=slots or 1,
     )
+
+
+def demand_of(node: TaskNode) -> Demand:
+    """Return what the node needs from the moment."""
+    return _demand(node.repository, node.project, node.capabilities, node.slots)
 
 
 def _rules(
@@ -185,16 +209,12 @@ def _running(shape: Structure) -> tuple[TaskNode, ...]:
     return tuple(node for _, node in sorted(shape.by_id.items()) if node.status == "running")
 
 
-def _next_change(shape: Structure, horizon: int, now: datetime) -> datetime | None:
-    return min((at for node in shape.by_id.values() for at in _timers(node, horizon) if at > now), default=None)
-
-
-def _timers(node: TaskNode, horizon: int) -> Iterator[datetime]:
-    if node.status in FINISHED_STATUSES:
-        return
-    if node.not_before is not None:
-        yield node.not_before
-    if node.deadline is not None:
+def _timers(nodes: Iterable[TaskNode], horizon: int) -> Iterator[datetime]:
+    for node in nodes:
+        if (node.not_before is None and node.deadline is None) or node.status in FINISHED_STATUSES:
+            continue
+        if node.not_before is not None:
+            yield node.not_before
         due = due_from(node, horizon)
         if due is not None:
             yield due

@@ -3,24 +3,38 @@
 Hosts refuse results over about 25,000 tokens; 40,000 bytes of JSON stay well below that (interfaces.md §3).
 """
 
+from collections.abc import Iterator
 from typing import Any, Final
+
+from pydantic_core import to_json
 
 from metagit_mcp.wire.codec import Json, compact, plain
 
 LIMIT: Final = 40_000
-# Lists in the order in which they are shortened, and how to see the rest.
-_CUTS: Final = (
-    ("recent_decisions", "ask with a smaller recent, or read schedule/decisions.jsonl"),
-    ("skipped", "ask with graph_id"),
-    ("effect", "ask for metagit_schedule_next after the change"),
-    ("running", "ask with graph_id"),
-    ("needs_person", "ask with graph_id"),
-    ("groups", "ask with after_group"),
-    ("decisions", "ask with a smaller limit, or detail=brief"),
-    ("merge_pressure", "read merges/*.json"),
-    ("not_eligible", "ask with graph_id"),
-    ("graph.nodes", "metagit-mcp task list --graph-id GRAPH"),
-    ("warnings", "metagit-mcp schedule status prints them all"),
+# What the note about a cut takes itself, at most.
+_NOTE_BYTES: Final = 200
+# What is shortened, in this order; how many items stay; how to see the rest. `*` stands for every item of a list.
+_CUTS: Final[tuple[tuple[str, int, str], ...]] = (
+    ("warnings", 20, "mend the files that the first warnings name"),
+    ("recent_decisions", 0, "ask with a smaller recent, or read schedule/decisions.jsonl"),
+    ("skipped", 0, "ask with graph_id"),
+    ("effect", 0, "ask for metagit_schedule_next after the change"),
+    ("running", 0, "ask with graph_id"),
+    ("needs_person", 0, "ask with graph_id"),
+    ("groups", 0, "ask with after_group"),
+    ("decisions", 1, "ask with a smaller limit, or detail=brief"),
+    ("decisions.*.dispatch_hints.depends_on", 0, "metagit-mcp task show NODE"),
+    ("decisions.*.dispatch_hints.acceptance", 0, "metagit-mcp task show NODE"),
+    ("decisions.*.acl_commands", 0, "metagit-mcp task show NODE"),
+    ("explain.reasons", 20, "mend the first reasons"),
+    ("merge_pressure", 0, "read merges/*.json"),
+    ("graph.nodes", 0, "metagit-mcp task list --graph-id GRAPH"),
+    ("node.acceptance", 0, "read the graph file"),
+    ("node.depends_on", 0, "read the graph file"),
+    ("policy.graph_overrides", 0, "read schedule/policy.json"),
+    ("policy.groups", 0, "read schedule/policy.json"),
+    ("policy.agents", 0, "read schedule/policy.json"),
+    ("warnings", 0, "mend the files that the first warnings name"),
 )
 
 
@@ -32,10 +46,10 @@ def fitted(answer: object, limit: int = LIMIT) -> Json:
     """
     record = plain(answer)
     excess = len(compact(record)) - limit
-    for path, how in _CUTS:
+    for path, keep, how in _CUTS:
         if excess <= 0:
             break
-        cut = _shorten(record, path.split("."), excess)
+        cut = sum(_shorten(items, keep, excess) for items in _found(record, path.split(".")))
         if cut:
             record["truncated"] = True
             record.setdefault("omitted", []).append({"what": path, "count": cut, "how": how})
@@ -43,20 +57,25 @@ def fitted(answer: object, limit: int = LIMIT) -> Json:
     return record
 
 
-def _shorten(record: Json, path: list[str], excess: int) -> int:
-    """Drop items from the end of the list at `path` until `excess` bytes are saved; return how many went."""
-    holder: Any = record
-    for name in path[:-1]:
-        holder = holder.get(name, {})
-    items = holder.get(path[-1]) if isinstance(holder, dict) else None
-    if isinstance(items, dict):
-        del holder[path[-1]]
-        return 1
-    if not isinstance(items, list):
-        return 0
-    saved = dropped = 0
-    # What the note about the cut takes itself.
-    while items and saved < excess + 200:
-        saved += len(compact({"": items.pop()}))
+def _found(holder: Any, path: list[str]) -> Iterator[Any]:  # noqa: ANN401 - any JSON value has parts
+    """Yield the lists and objects at `path`."""
+    if not path:
+        if isinstance(holder, list | dict):
+            yield holder
+    elif path[0] == "*":
+        for item in holder if isinstance(holder, list) else ():
+            yield from _found(item, path[1:])
+    elif isinstance(holder, dict) and path[0] in holder:
+        yield from _found(holder[path[0]], path[1:])
+
+
+def _shorten(items: list[Any] | Json, keep: int, excess: int) -> int:
+    """Drop items from the end, down to `keep`, until `excess` bytes are saved; return how many went."""
+    dropped = 0
+    saved = -_NOTE_BYTES
+    while len(items) > keep and saved < excess:
+        last = items.popitem() if isinstance(items, dict) else items.pop()
+        # A list's item has one comma; an object's pair counts its brackets for the quotes it has.
+        saved += len(to_json(last)) + 1 - 2 * isinstance(items, dict)
         dropped += 1
     return dropped

@@ -1,10 +1,13 @@
 """Between bytes and core values: one cached pydantic adapter per type, errors in our own words. Knows no file."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
+
+from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -53,24 +56,34 @@ def has_bom(raw: bytes) -> bool:
 
 def first_problem(error: ValidationError) -> tuple[str, str]:
     """Return the field path and the rule of the first error, without the offending input."""
-    return problem(error.errors(include_url=False, include_context=False, include_input=False)[0])
+    return problem(error.errors(include_url=False, include_input=False)[0])
 
 
+_UNNAMED: Final = "(not a name)"
+_PLAIN_KEY: Final = re.compile(r"[\w.*$:@-]{1,255}\Z")
+_PATTERNS: Final = {
+    ID_PATTERN: "must be letters, digits and '_', '.', '-' only",
+    AGENT_PATTERN: "must be letters, digits and '_', '.', ':', '/', '@', '-' only",
+}
 _RULES: Final = {
-    "string_pattern_mismatch": "must be letters, digits and '_', '.', '-' only",
     "unexpected_keyword_argument": "unknown field",
     "extra_forbidden": "unknown field",
     "missing": "is required",
+    "tuple_type": "should be a list",
+    "dataclass_type": "should be an object",
 }
 
 
 def problem(detail: ErrorDetails) -> tuple[str, str]:
     """Return one pydantic error as (field path, rule). The path uses slashes: `nodes/3/priority`."""
-    where = "/".join(str(part) for part in detail["loc"] if not _is_branch(part))
-    said = detail["msg"].removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
-    return where, _RULES.get(detail["type"], said)
+    # A bad key of a map is named by its map, its text and this mark.
+    where = "/".join(_shown_part(part) for part in detail["loc"] if part != "[key]")
+    if detail["type"] == "string_pattern_mismatch":
+        return where, _PATTERNS[detail["ctx"]["pattern"]]
+    return where, _RULES.get(detail["type"], detail["msg"].removeprefix("Input ").removeprefix("String "))
 
 
-def _is_branch(part: int | str) -> bool:
-    """Whether pydantic named a union's branch or a constraint instead of a field."""
-    return isinstance(part, str) and ("[" in part or part in {"constrained-str", "function-after"})
+def _shown_part(part: int | str) -> str:
+    """Return a part of a path as text; a key that the writer chose is shown only if it is plain."""
+    text = str(part)
+    return text if _PLAIN_KEY.match(text) else _UNNAMED

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, STATUSES, LoadedGraph, TaskGraph, TaskNode
+from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, adapter, first_problem, has_bom, parse_json, problem
@@ -35,10 +35,19 @@ def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGra
     digest = content_digest(raw)
     if not kept and not has_bom(raw):
         try:
-            return _checked(graph_id, adapter(TaskGraph).validate_json(raw), digest, {}, [])
+            graph = adapter(TaskGraph).validate_json(raw)
+            if _have_ids(graph.nodes):
+                return _checked(graph_id, graph, digest, {}, [])
         except ValidationError:
             pass
     return _apart(graph_id, raw, digest, kept or {})
+
+
+def _have_ids(nodes: Iterable[TaskNode]) -> bool:
+    """Say whether every node has an id by our own rule: the pattern's letters are not the same to every program."""
+    ids = [node.node_id for node in nodes]
+    plain = all(map(str.isascii, ids)) and "." not in ids and ".." not in ids
+    return plain or all(map(is_id, ids))
 
 
 def invalid_graph(graph_id: str, why: str, digest: str = "") -> LoadedGraph:
@@ -73,6 +82,8 @@ def _nodes(rows: Iterable[object], kept: Kept, defects: dict[str, str], warnings
         if not isinstance(row, dict):
             warnings.append(f"nodes/{place}: must be an object")
             continue
+        if isinstance(node_id := row.get("node_id"), str):
+            row = {**row, "node_id": node_id.strip()}  # noqa: PLW2901 - the same row, read as the task graph tools do
         node = _node(_with_kept(row, kept, restored), place, defects, warnings)
         if node is not None:
             yield node
@@ -94,18 +105,20 @@ def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -
     """Read one node; one with a bad field is kept without that field and named in `defects`."""
     row = {name: each for name, each in row.items() if each is not None}
     node_id = row.get("node_id")
-    if isinstance(node_id, str):
-        row["node_id"] = node_id = node_id.strip()
-    if not isinstance(node_id, str) or not is_id(node_id):
+    try:
+        node = adapter(TaskNode).validate_python(row)
+    except ValidationError as error:
+        found = [problem(each) for each in error.errors(include_url=False, include_input=False)]
+    else:
+        if is_id(node.node_id):
+            return node
+        found = [("node_id", "")]
+    bad = {path.partition("/")[0] for path, _ in found}
+    if "node_id" in bad or not is_id(str(node_id)):
         warnings.append(f"nodes/{place}/node_id: must be letters, digits, '_', '.', '-' (at most 255)")
         return None
-    try:
-        return adapter(TaskNode).validate_python(row)
-    except ValidationError as error:
-        found = [problem(each) for each in error.errors(include_url=False, include_context=False, include_input=False)]
     where, rule = found[0]
-    defects[node_id] = f"{where}: {rule}"
-    bad = {path.partition("/")[0] for path, _ in found}
+    defects[str(node_id)] = f"{where}: {rule}"
     return adapter(TaskNode).validate_python({name: each for name, each in row.items() if name not in bad})
 
 
@@ -127,14 +140,14 @@ def check_node(row: Json) -> None:
         raise InvalidInput(why, field=why.partition(":")[0])
 
 
-def _checked(
-    graph_id: str, graph: TaskGraph, digest: str, defects: dict[str, str], warnings: list[str]
-) -> LoadedGraph:
+def _checked(graph_id: str, graph: TaskGraph, digest: str, defects: dict[str, str], warnings: list[str]) -> LoadedGraph:
     """Add what only the whole shows: ids used twice, times without a zone, unknown statuses."""
     nodes = graph.nodes
     if len({node.node_id for node in nodes}) != len(nodes):
         times = Counter(node.node_id for node in nodes)
         defects.update({node_id: "node_id: used twice" for node_id, count in times.items() if count > 1})
+    if graph.graph_id not in {None, graph_id}:
+        warnings.append(f"names itself {shown_id(str(graph.graph_id))}; the file name decides")
     if any(node.deadline is not None or node.not_before is not None for node in nodes):
         graph = replace(graph, nodes=tuple(_in_utc(node, defects) for node in nodes))
     unknown = [node.node_id for node in nodes if node.status not in STATUSES]

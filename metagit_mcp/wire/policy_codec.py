@@ -22,6 +22,7 @@ from metagit_mcp.domain.policy import (
     Weights,
     has_excess_places,
 )
+from metagit_mcp.domain.text import shown_id
 from metagit_mcp.errors import InvalidInput, MetagitError, PolicyInvalid
 from metagit_mcp.wire.codec import Json, adapter, compact, parse_json, problem
 
@@ -53,18 +54,18 @@ def read_policy(record: Mapping[str, Any], wrong: type[MetagitError] = PolicyInv
         MetagitError: of class `wrong`, with `details.field`; an unknown key is named with the nearest known one.
     """
     given = {
-        name: each
-        for name, each in record.items()
-        if name != _SCHEMA_KEY and (each is not None or name in RFC_KEYS)
+        name: each for name, each in record.items() if name != _SCHEMA_KEY and (each is not None or name in RFC_KEYS)
     }
     try:
         return adapter(SchedulePolicy).validate_json(compact(given))
     except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        where, rule = problem(details[0])
-        if details[0]["type"] == "extra_forbidden" or "unexpected" in details[0]["type"]:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        where, rule = problem(detail)
+        if detail["type"] == "unexpected_keyword_argument":
             rule = f"unknown key{_nearest(where)}"
-        raise wrong(f"{where}: {rule}", hint="metagit-mcp schedule policy show prints every key.", field=where) from None
+        raise wrong(
+            f"{where}: {rule}", hint="metagit-mcp schedule policy show prints every key.", field=where
+        ) from None
 
 
 _SHAPES: Final[Mapping[str, type]] = {
@@ -111,7 +112,7 @@ def rounding_warnings(policy: SchedulePolicy) -> Iterator[str]:
     }
     numbers["merge_pressure_penalty"] = policy.merge_pressure_penalty
     for graph_id, override in shown_policy(policy)["graph_overrides"].items():
-        numbers |= {f"graph_overrides.{graph_id}.{name}": each for name, each in override.items()}
+        numbers |= {f"graph_overrides.{shown_id(graph_id)}.{name}": each for name, each in override.items()}
     for name, number in numbers.items():
         if number is not None and has_excess_places(number):
             yield f"policy: {name} has more than six decimal places and is rounded half-even"
@@ -168,14 +169,30 @@ def _own_weights(weights: object) -> Json:
 
 
 def with_kept(record: Json, kept: Mapping[str, Any]) -> tuple[Json, list[str]]:
-    """Return the record with kept keys where it lacks them, and the dotted names of those; an explicit null ends one."""
-    merged, restored = dict(record), []
+    """Return the record with kept keys where it lacks them, and the dotted names of those; an explicit null ends one.
+
+    Other programs drop a key of ours whole, but know weights and graph_overrides: those are filled in below too.
+    """
+    merged = dict(record)
+    restored: list[str] = []
     for name, each in kept.items():
-        if name not in merged:
+        if name in RFC_KEYS and isinstance(each, dict):
+            found = merged.get(name, {})
+            merged[name] = _filled(found, each, name, restored) if isinstance(found, dict) else found
+        elif name not in merged:
             merged[name] = each
-            restored += [f"{name}.{part}" for part in each] if name in RFC_KEYS and isinstance(each, dict) else [name]
-        elif name in RFC_KEYS and isinstance(merged[name], dict) and isinstance(each, dict):
-            merged[name], below = with_kept(merged[name], each)
-            restored += [f"{name}.{part}" for part in below]
+            restored.append(shown_id(name))
     return merged, restored
 
+
+def _filled(found: Json, kept: Json, where: str, restored: list[str]) -> Json:
+    filled = dict(found)
+    for name, each in kept.items():
+        below = f"{where}.{shown_id(name)}"
+        if isinstance(each, dict):
+            there = filled.get(name, {})
+            filled[name] = _filled(there, each, below, restored) if isinstance(there, dict) else there
+        elif name not in filled:
+            filled[name] = each
+            restored.append(below)
+    return filled

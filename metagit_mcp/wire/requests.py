@@ -5,19 +5,19 @@ One dataclass per question; the same one is read from MCP arguments and from com
 
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields
-from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
-from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN
+from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, is_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, adapter, first_problem, parse_json
 from metagit_mcp.wire.portable import input_schema
 
 T = TypeVar("T")
+_LONGEST_NAME = 100
 Detail = Literal["brief", "full"]
 _GRAPH = "Task graph (Group) id; the file name under tasks/graphs without .json"
 
@@ -37,7 +37,7 @@ def _agent(description: str) -> Any:  # noqa: ANN401 - stands for any field
 
 @value
 class NextRequest:
-    """What should be worked on next?"""
+    """Asks what should be worked on next."""
 
     graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
     limit: int = said("How many nodes to plan, each for another agent", 1, ge=1, le=100)
@@ -49,7 +49,7 @@ class NextRequest:
 
 @value
 class StatusRequest:
-    """How do things stand, and why is this node not offered?"""
+    """Asks how things stand, and why a node is not offered."""
 
     graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
     node_id: str | None = _id("Explain this node: every reason for or against it")
@@ -90,7 +90,7 @@ class PolicyRequest:
 class PlannedNode:
     """One node of a plan."""
 
-    __pydantic_config__ = {"extra": "forbid"}
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - read by pydantic under this name, not a default
 
     title: str = said("What to do, one line", min_length=1, max_length=500)
     node_id: str | None = said("Letters, digits, '_', '.', '-'; made from the title if absent", None, max_length=255)
@@ -122,7 +122,9 @@ class TaskPlanRequest:
     goal: str | None = said("What the whole is for", None, max_length=4000)
     graph_id: str | None = _id("Add to this graph, or create it under this id; made from the title if absent")
     nodes: tuple[PlannedNode, ...] | None = said("The nodes, in any order", None)
-    outline: str | None = said("Instead of nodes: one task a line, two spaces = child, '(after: id)' = depends on", None)
+    outline: str | None = said(
+        "Instead of nodes: one task a line, two spaces = child, '(after: id)' = depends on", None
+    )
 
 
 @value
@@ -171,15 +173,24 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
             raise _unknown(name, kinds)
     given = {name: _decoded(each, kinds[name], name) for name, each in arguments.items() if each not in (None, "")}
     try:
-        return adapter(shape).validate_python(given)
+        request = adapter(shape).validate_python(given)
     except ValidationError as error:
         where, rule = first_problem(error)
         raise InvalidInput(f"{where}: {rule}", hint=_hint(shape, where), field=where) from None
+    for name, bounds in _metadata(shape).items():
+        # `.` and `..` fit the pattern, and its letters are not the same to every program.
+        if bounds.get("pattern") == ID_PATTERN and not is_id(getattr(request, name) or "absent"):
+            raise InvalidInput(f"{name}: is no id that a file could have", hint=_hint(shape, name), field=name)
+    return request
 
 
-@cache
+_KINDS: Final[dict[type[Any], Mapping[str, str]]] = {}
+
+
 def _kinds(shape: type[Any]) -> Mapping[str, str]:
-    return {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
+    if shape not in _KINDS:
+        _KINDS[shape] = {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
+    return _KINDS[shape]
 
 
 def _unknown(name: str, kinds: Mapping[str, str]) -> InvalidInput:
@@ -187,10 +198,8 @@ def _unknown(name: str, kinds: Mapping[str, str]) -> InvalidInput:
 
     near = get_close_matches(name, list(kinds), n=1, cutoff=0.0)
     known = ", ".join(sorted(kinds))
-    quoted = name if name.isidentifier() and len(name) < 100 else "(not a name)"
-    return InvalidInput(
-        f"unknown argument {quoted}", hint=f"Did you mean {near[0]}? Known: {known}.", field=quoted
-    )
+    quoted = name if name.isidentifier() and len(name) <= _LONGEST_NAME else "(not a name)"
+    return InvalidInput(f"unknown argument {quoted}", hint=f"Did you mean {near[0]}? Known: {known}.", field=quoted)
 
 
 def _decoded(each: object, kind: str, name: str) -> object:
@@ -200,14 +209,18 @@ def _decoded(each: object, kind: str, name: str) -> object:
         except ValueError:
             raise InvalidInput(f"{name}: must be a JSON {kind}", field=name) from None
     if isinstance(each, bool) and kind in {"integer", "number"}:
-        raise InvalidInput(f"{name}: must be a {kind}", field=name)
+        raise InvalidInput(f"{name}: must be {'an integer' if kind == 'integer' else 'a number'}", field=name)
     return each
 
 
 def _hint(shape: type[Any], where: str) -> str:
-    first = where.split("/")[0]
-    described = {each.name: str(each.metadata.get("description", "")) for each in fields(shape)}
-    return f"{first}: {described[first]}." if described.get(first) else ""
+    name = where.partition("/")[0]
+    described = _metadata(shape)[name].get("description", "")
+    return f"{name}: {described}." if described else ""
+
+
+def _metadata(shape: type[Any]) -> Mapping[str, Mapping[Any, Any]]:
+    return {each.name: each.metadata for each in fields(shape)}
 
 
 def node_fields(request: PlannedNode | TaskUpdateRequest) -> Json:

@@ -41,7 +41,7 @@ class NextAnswer:
 
 
 def only_person_can_help(answer: NextAnswer) -> bool:
-    """Say whether nothing runs, nothing waits for time or an agent, and unfinished nodes are left: a person must act."""
+    """Say whether a person must act: nothing runs, nothing waits for time or an agent, and nodes are left."""
     waiting = {count.reason for count in answer.not_eligible} - {"finished", "graph_inactive"}
     persons = {"awaiting_approval", "blocked", "graph_invalid", "not_ready"}
     return not answer.decisions and bool(waiting) and waiting <= persons
@@ -198,6 +198,8 @@ class PolicyAnswer:
     warnings: tuple[str, ...]
     next_step: str
     effect: PolicyEffect | None = None
+    truncated: bool = False
+    omitted: tuple[Omitted, ...] = ()
 
 
 @value
@@ -263,6 +265,8 @@ class TaskUpdateAnswer:
     changed: bool
     warnings: tuple[str, ...]
     next_step: str
+    truncated: bool = False
+    omitted: tuple[Omitted, ...] = ()
 
 
 @value

@@ -39,10 +39,10 @@ def _unknown_option(failure: click.NoSuchOption) -> InvalidInput:
 
 def _misuse(failure: click.ClickException) -> InvalidInput:
     context = getattr(failure, "ctx", None)
-    hint = f"{context.command_path} --help shows how it is used." if context is not None else ""
+    asked = "--help after the command" if context is None else f"{context.command_path} --help"
     parameter = getattr(failure, "param", None)
     field = str(parameter.name) if parameter is not None else "arguments"
-    return InvalidInput(shown(failure.format_message(), _LIMIT), hint=hint, field=field)
+    return InvalidInput(shown(failure.format_message(), _LIMIT), hint=f"{asked} shows how it is used.", field=field)
 
 
 def _unexpected(failure: Exception) -> InternalError:

@@ -134,7 +134,11 @@ def _drawn(blocks: list[Block]) -> str:
     console.width = min(console.width, _WIDEST)
     with console.capture() as capture:
         for block in blocks:
-            console.print(Text(block) if isinstance(block, str) else _rich_table(block))
+            if isinstance(block, str):
+                # A command that is broken over two lines cannot be pasted; the terminal wraps it well enough.
+                console.print(Text(block), soft_wrap=True)
+            else:
+                console.print(_rich_table(block))
     return capture.get()
 
 

@@ -89,4 +89,4 @@ def _organization_keys(request: PolicyRequest) -> list[str]:
 
 def _run(invocation: Invocation, /, request: PolicyRequest, **flags: object) -> None:
     answer = finished(invocation.application(**flags).policies.run(request))
-    invocation.show(answer, view_policy(answer))
+    invocation.show(answer, view_policy(answer, request.action))

@@ -26,7 +26,11 @@ def export_command(invocation: Invocation, folder: str) -> None:
     _show(invocation, folder, export(folder), "written")
 
 
-@schemas.command("check", epilog=example("metagit-mcp schemas check", "metagit-mcp schemas check build/schemas"))
+@schemas.command(
+    "check",
+    short_help="Compare FOLDER (default: schemas) with the program.",
+    epilog=example("metagit-mcp schemas check", "metagit-mcp schemas check build/schemas"),
+)
 @click.argument("folder", default=_DEFAULT)
 @json_flag
 @click.pass_obj

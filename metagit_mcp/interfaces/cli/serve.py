@@ -18,7 +18,7 @@ _OPERATOR_HELP: Final = "Let this server set Organization policy in the name of 
     short_help="Serve the MCP tools to an agent host.",
     epilog=example(
         "metagit-mcp serve --workspace ~/projects/shop",
-        "metagit-mcp serve --agent-id agent-1 --toolsets schedule,work --policy-read-only",
+        "metagit-mcp serve --agent-id agent-1 --toolsets schedule --policy-read-only",
     ),
 )
 @text_flag("--agent-id", _AGENT_HELP)

@@ -9,13 +9,14 @@ from metagit_mcp.interfaces.cli.views_schedule import number, view_remarks
 from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect
 
 
-def view_policy(answer: PolicyAnswer) -> Iterator[Block]:
-    """Yield every key of the policy, and the order before and after a change."""
+def view_policy(answer: PolicyAnswer, action: str) -> Iterator[Block]:
+    """Yield every key of the policy, the order before and after a change, and whether a set changed anything."""
     rows = tuple((name, _text(each)) for name, each in flattened(answer.policy))
     yield Table(title=f"Policy, revision {answer.revision}", header=("key", "value"), rows=rows)
     if answer.effect is not None:
         yield _effect(answer.effect)
-    yield "changed" if answer.changed else "not changed"
+    if action == "set":
+        yield "changed" if answer.changed else "not changed"
     yield from view_remarks(answer.warnings, answer.next_step)
 
 

@@ -56,7 +56,8 @@ def _why(decision: ScheduleDecision) -> Iterator[Block]:
 
 
 def _held_back(counts: Iterable[ReasonCount]) -> str:
-    said = ", ".join(f"{each.reason} {each.nodes}" for each in counts)
+    # Finished nodes are no reason to wonder why there is no work.
+    said = ", ".join(f"{each.reason} {each.nodes}" for each in counts if each.reason != "finished")
     return f" Not eligible: {said}." if said else ""
 
 

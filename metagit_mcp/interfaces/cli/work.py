@@ -46,8 +46,8 @@ def approve_command(
     """
     named = parse_request(StatusRequest, {"node_id": chosen_node(node, node_id), "graph_id": graph_id})
     application = invocation.application()
-    found = finished(application.tasks.show(str(named.node_id), named.graph_id))
+    found, digest = finished(application.work.approvable(str(named.node_id), named.graph_id))
     tell(summary(found))
     person = vouched_by(operator, [found.node_id], "approve it")
-    answer = finished(application.work.approve(found.node_id, found.graph_id, person))
+    answer = finished(application.work.approve(found.node_id, found.graph_id, person, digest))
     invocation.show(answer, view_approval(answer))

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 R = TypeVar("R")
@@ -17,7 +17,7 @@ class OneThread:
     """An `Offload` that runs one function after another in a thread of its own.
 
     One thread, because file work that never overlaps needs no locks within the process. The thread is a daemon:
-    the end of the server does not wait for a load that nobody waits for any more (every write is atomic).
+    the end of the server must not wait for a long load whose answer nobody wants any more.
     """
 
     def __init__(self) -> None:
@@ -35,6 +35,13 @@ class OneThread:
         self._start()
         return await outcome
 
+    def drain(self, patience_s: float) -> None:
+        """Wait a while for the work under way: a change of several files should not stop between two of them."""
+        if self._thread is not None:
+            idle = Event()
+            self._jobs.put(idle.set)
+            idle.wait(patience_s)
+
     def _start(self) -> None:
         if self._thread is None:
             self._thread = Thread(target=self._work, name="file work", daemon=True)
@@ -50,13 +57,22 @@ def _run(blocking: Callable[[], R], outcome: asyncio.Future[R], loop: asyncio.Ab
         return
     try:
         settle: Callable[[], None] = partial(_settle, outcome, outcome.set_result, blocking())
-    except Exception as error:  # noqa: BLE001 - the caller gets whatever went wrong
-        settle = partial(_settle, outcome, outcome.set_exception, error)
+    except BaseException as error:  # noqa: BLE001 - the thread must go on, and the caller gets whatever went wrong
+        settle = partial(_settle, outcome, outcome.set_exception, _passable(error))
     try:
         loop.call_soon_threadsafe(settle)
     except RuntimeError:
         # The loop ended during the work: nobody is left to be told.
         return
+
+
+def _passable(error: BaseException) -> Exception:
+    """Return the error as one that a future can hold and that ends no more than the call."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    passable = RuntimeError(f"{type(error).__name__} in file work")
+    passable.__cause__ = error
+    return passable
 
 
 def _settle(outcome: asyncio.Future[Any], how: Callable[[Any], None], what: object) -> None:

@@ -8,9 +8,13 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Final
 
-from metagit_mcp.interfaces.mcp.stdio_claim import Wire, claim_wire
+from metagit_mcp.interfaces.mcp.stdio_claim import claim_wire
 from metagit_mcp.settings import Settings
+
+# What a change of a few files takes, many times over; a long load is not waited for.
+_PATIENCE_S: Final = 1.0
 
 
 def run(settings: Settings) -> None:
@@ -20,18 +24,17 @@ def run(settings: Settings) -> None:
         OSError: the output cannot be written for another reason than a host that went away.
     """
     wire = claim_wire()
-    asyncio.run(serve(settings, wire))
-
-
-async def serve(settings: Settings, wire: Wire) -> None:
-    """Build the server and serve it on `wire`."""
     with _lasting_imports():
         from metagit_mcp.bootstrap import open_application  # noqa: PLC0415 - after the wire is claimed
         from metagit_mcp.interfaces.mcp.offload import OneThread  # noqa: PLC0415 - as above
         from metagit_mcp.interfaces.mcp.server import build_server  # noqa: PLC0415 - as above
         from metagit_mcp.interfaces.mcp.stdio import serve_stdio  # noqa: PLC0415 - as above
-    opening = partial(open_application, settings, surface="mcp", offload=OneThread())
-    await serve_stdio(build_server(opening, settings), wire)
+    offload = OneThread()
+    server = build_server(partial(open_application, settings, surface="mcp", offload=offload), settings)
+    try:
+        asyncio.run(serve_stdio(server, wire))
+    finally:
+        offload.drain(_PATIENCE_S)
 
 
 @contextmanager

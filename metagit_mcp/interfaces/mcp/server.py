@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp import MCPError, types
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from metagit_mcp import __version__
@@ -71,8 +71,8 @@ def build_server(
         instructions=INSTRUCTIONS,
         cache_hints={"tools/list": CacheHint(ttl_ms=_LIST_KEPT_MS)},
         on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
     )
+    server.add_request_handler("tools/call", types.CallToolRequestParams, desk.call_tool)
     # Instead of the span per message that the SDK makes for a telemetry exporter, which is not part of this program.
     server.middleware[:] = [ObjectArguments(server)]
     return server
@@ -117,7 +117,7 @@ class ToolDesk:
             self._listed = types.ListToolsResult(tools=[described(entry) for entry in self._entries.values()])
         return self._listed
 
-    async def call_tool(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, _: Context, params: types.CallToolRequestParams) -> HandlerResult:
         """Answer one call. Refusals and failures are results too; only an unknown tool is a protocol error."""
         entry = self._entries.get(params.name)
         if entry is None:
@@ -151,7 +151,10 @@ def described(entry: ToolEntry) -> types.Tool:
     )
 
 
-def succeeded(record: Json) -> types.CallToolResult:
-    """Return the tool result of an answer: structured content, and the same JSON as text for hosts that show text."""
-    text = types.TextContent(type="text", text=compact(record).decode())
-    return types.CallToolResult(content=[text], structured_content=record)
+def succeeded(record: Json) -> Json:
+    """Return the tool result of an answer: structured content, and the same JSON as text for hosts that show text.
+
+    In the form of the wire, which the SDK checks all the same and fits to the era: its model would only add a copy.
+    """
+    text = {"type": "text", "text": compact(record).decode()}
+    return {"content": [text], "structuredContent": record, "isError": False, "resultType": "complete"}

@@ -41,6 +41,18 @@ async def test_an_error_comes_back_and_the_thread_goes_on() -> None:
     assert await offload(lambda: 7) == 7
 
 
+@pytest.mark.parametrize("error", [StopIteration, SystemExit, KeyboardInterrupt])
+async def test_what_would_end_more_than_the_call_is_kept_in_bounds(error: type[BaseException]) -> None:
+    offload = OneThread()
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(RuntimeError, match=f"^{error.__name__} in file work$"):
+        await offload(fail)
+    assert await offload(lambda: 7) == 7
+
+
 async def test_a_cancelled_caller_does_not_wait() -> None:
     offload, begun, end, done = OneThread(), threading.Event(), threading.Event(), list[int]()
 
@@ -75,3 +87,24 @@ def test_work_that_outlives_its_loop_ends_unseen() -> None:
     end.set()
     asyncio.run(asyncio.wait_for(offload(done.set), WAIT_S))
     assert done.is_set()
+
+
+def test_the_end_waits_for_a_change_but_not_for_long() -> None:
+    offload, begun, end, done = OneThread(), threading.Event(), threading.Event(), list[str]()
+
+    def change() -> None:
+        begun.set()
+        assert end.wait(WAIT_S)
+        done.append("changed")
+
+    async def leave() -> None:
+        asyncio.create_task(offload(change))  # noqa: RUF006 - it is left alone on purpose
+        assert await asyncio.to_thread(begun.wait, WAIT_S)
+
+    offload.drain(WAIT_S)  # nothing was ever asked of it
+    asyncio.run(leave())
+    offload.drain(0.01)
+    assert done == []
+    end.set()
+    offload.drain(WAIT_S)
+    assert done == ["changed"]

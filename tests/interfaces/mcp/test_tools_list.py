@@ -13,6 +13,7 @@ from mcp import Client
 from metagit_mcp import __version__
 from metagit_mcp.interfaces.mcp.server import INSTRUCTIONS, build_server
 from metagit_mcp.interfaces.mcp.tools import TOOLS
+from metagit_mcp.settings import Settings
 from tests.interfaces.mcp.fake_application import SETTINGS, FakeApplication
 from tests.interfaces.mcp.tools_list import GOLDEN, as_text, tools_list
 
@@ -177,6 +178,11 @@ def test_the_instructions_are_short_and_their_beginning_suffices() -> None:
     }
     assert [word in opening for word in ("running", "completed", "blocked", "next_step")] == [True] * 4
     assert set(re.findall(r"metagit_\w+", INSTRUCTIONS)) <= {entry.name for entry in TOOLS}
+
+
+async def test_the_tools_of_the_loop_are_there_by_default() -> None:
+    named = set(re.findall(r"metagit_\w+", INSTRUCTIONS))
+    assert named <= {tool["name"] for tool in await tools_list(settings=Settings())}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,6 +1,6 @@
 """Sentences of the reference pages that no docstring or schema holds, each under a name that the code has.
 
-`generate.py` refuses a name that the code lost and one that is not told here. It must not import the code.
+The pages refuse a name that the code lost and one that is not told here. It must not import the code.
 """
 
 # What the top-level fields of answers mean, by name.
@@ -10,7 +10,7 @@ ANSWER_FIELDS = {
     "counts": "All nodes by what they are now.",
     "created": "Whether the graph is new.",
     "decisions": "The nodes to work on, best first.",
-    "effect": "The first ten places of the order before and after; for `preview`, and for a `set` that changed something.",
+    "effect": "The first ten places of the order before and after a `preview`, or a `set` that changed something.",
     "explain": "The node asked about: every reason against it, its score, its place. Only with `node_id`.",
     "graph": "The graph, with the nodes that were added.",
     "groups": "Up to twenty Groups by id; `after_group` gives the following ones.",
@@ -29,7 +29,7 @@ ANSWER_FIELDS = {
     "runnable_count": "Nodes that this caller could start now.",
     "running": "Up to fifty nodes that the files say are running.",
     "skipped": "Nodes that `skip_on_merge_pressure` left out, best first.",
-    "state_version": "Names the state of the files that the answer rests on: same content, same version, in every process.",
+    "state_version": "Names the state of the files that the answer rests on; the same content has the same version.",
     "truncated": "Whether something was cut to keep the answer under 40,000 bytes.",
     "warnings": "What is wrong with files, and what was done about it.",
     "workspace": "Which workspace this is, and why it was chosen.",

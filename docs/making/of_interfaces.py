@@ -1,0 +1,222 @@
+"""The pages about what callers see: error codes, tools and commands. It must not say what a rule means."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
+
+import click
+from making import wording
+from making.markdown import Row, bounds_of, code, page, refuse_drift, shown_default, table, told, yes
+
+from metagit_mcp import errors
+from metagit_mcp.interfaces.cli.exits import EXIT_CODES
+from metagit_mcp.interfaces.cli.main import PROGRAM, cli
+from metagit_mcp.interfaces.mcp.tools import TOOLS, ToolEntry
+from metagit_mcp.wire.portable import input_schema
+
+# --- errors ----------------------------------------------------------------------------------------------------
+
+
+def error_classes() -> list[type[errors.MetagitError]]:
+    """Return every deliberate error, in the order of the file."""
+    return [
+        each
+        for each in vars(errors).values()
+        if isinstance(each, type) and issubclass(each, errors.MetagitError) and each is not errors.MetagitError
+    ]
+
+
+def errors_page() -> str:
+    """The error codes."""
+    rows = [
+        (code(each.code), told(each), "yes" if each.retryable else "no", str(EXIT_CODES[each.code]))
+        for each in error_classes()
+    ]
+    return page(
+        "Error codes",
+        "A refused call is an error record, the same over MCP (a tool result with `isError`) and with `--json` on the "
+        "command line: `code`, `message`, `hint` (what to do now), `details` (ids, numbers and field names, never file "
+        "content) and `retryable` (whether the same call may succeed later unchanged). Branch on `code`; messages may "
+        "be worded anew.",
+        table(("code", "meaning", "retryable", "exit code"), rows),
+        "`retryable` of a single error may be `false` where this table says yes: a file that is really a folder, or a "
+        "link out of the workspace, stays one. Over MCP, a call of a tool that is not there is a protocol error "
+        "(-32602), because the host decides which tools there are.",
+    )
+
+
+# --- tools -----------------------------------------------------------------------------------------------------
+
+
+def kind_of(annotation: Any) -> str:  # noqa: ANN401 - annotations have no type
+    """Return the JSON kind of a field, with a link where the kind is a record of this page."""
+    plain = without_none(annotation)
+    origin, arguments = get_origin(plain), get_args(plain)
+    if is_record(plain):
+        return f"[{plain.__name__}](#{plain.__name__.lower()})"
+    if origin is tuple:
+        return f"list of {kind_of(arguments[0])}"
+    if origin is Literal:
+        return ", ".join(map(code, arguments))
+    names = {str: "text", int: "integer", float: "number", bool: "true or false", datetime: "instant"}
+    return names.get(plain, "object")
+
+
+def is_record(annotation: object) -> TypeGuard[type[Any]]:
+    """Say whether a field holds a record of its own."""
+    return isinstance(annotation, type) and is_dataclass(annotation)
+
+
+def without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
+    """Return the annotation without `None`."""
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    return next(arm for arm in get_args(annotation) if arm is not NoneType)
+
+
+def presence(name: str, optional: bool) -> str:  # noqa: FBT001 - a word of the table
+    """Return a field's name, marked when it may be absent."""
+    return f"{code(name)}{' ?' if optional else ''}"
+
+
+def record_rows(shape: type[Any]) -> Iterator[Row]:
+    """Yield name and kind of each field of a record."""
+    hints = get_type_hints(shape)
+    for each in fields(shape):
+        yield presence(each.name, each.default is None), kind_of(hints[each.name])
+
+
+def records_of(shape: type[Any], found: dict[str, type[Any]]) -> None:
+    """Collect the records that a record holds, in the order in which a reader meets them."""
+    for hint in get_type_hints(shape).values():
+        inner = without_none(hint)
+        inner = get_args(inner)[0] if get_origin(inner) is tuple else inner
+        if is_record(inner) and inner.__name__ not in found:
+            found[inner.__name__] = inner
+            records_of(inner, found)
+
+
+def answer_rows(shape: type[Any]) -> Iterator[Row]:
+    """Yield the top-level fields of an answer."""
+    for name, kind in record_rows(shape):
+        yield name, kind, wording.ANSWER_FIELDS[name.split("`")[1]]
+
+
+def argument_rows(schema: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the arguments of a tool."""
+    required = schema.get("required", ())
+    for name, each in schema["properties"].items():
+        default = "required" if name in required else shown_default(each)
+        yield code(name), bounds_of(each), default, each.get("description", "")
+
+
+def tool_part(entry: ToolEntry) -> str:
+    """One tool."""
+    schema = input_schema(entry.request)
+    parts = [
+        f"## {entry.name}",
+        f"**{entry.title}.** {entry.description}",
+        effects_line(entry),
+        table(("argument", "type", "default", "meaning"), argument_rows(schema)),
+    ]
+    for name, each in schema["properties"].items():
+        if each["type"] == "array" and each["items"]["type"] == "object":
+            parts += [
+                f"Each of `{name}`:",
+                table(("field", "type", "default", "meaning"), argument_rows(each["items"])),
+            ]
+    parts += ["It answers:", table(("field", "type", "meaning"), answer_rows(entry.answer))]
+    return "\n\n".join(parts)
+
+
+def effects_line(entry: ToolEntry) -> str:
+    """The annotations of a tool: what a call may do."""
+    effects = {
+        "read only": entry.effects.read_only,
+        "destructive": entry.effects.destructive,
+        "idempotent": entry.effects.idempotent,
+        "open world": False,
+    }
+    return f"Toolset `{entry.toolset}` · " + " · ".join(f"{name}: {yes(flag)}" for name, flag in effects.items())
+
+
+def tools_page() -> str:
+    """The MCP tools."""
+    known = {each.name for entry in TOOLS for each in fields(entry.answer)}
+    refuse_drift("ANSWER_FIELDS", wording.ANSWER_FIELDS, known)
+    records: dict[str, type[Any]] = {}
+    for entry in TOOLS:
+        records_of(entry.answer, records)
+    told_records = [
+        f"### {name}\n\n{told(shape)}\n\n{table(('field', 'type'), record_rows(shape))}"
+        for name, shape in records.items()
+    ]
+    return page(
+        "MCP tools",
+        "Every tool answers with structured content and the same JSON as text; its twin on the "
+        "[command line](cli.md) prints that JSON with `--json`. An empty string or null counts as absent, and a JSON "
+        "string is accepted where a list is expected. Unknown arguments are refused by name. Times are RFC 3339 in "
+        "UTC; what is none is absent, except in `policy`, which has the shape of policy.json.",
+        *map(tool_part, TOOLS),
+        "## Records\n\nFields marked with ? are absent when there is nothing to say.",
+        *told_records,
+    )
+
+
+# --- command line ----------------------------------------------------------------------------------------------
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Yield a command and all below it, by their full names."""
+    ctx = click.Context(command, info_name=name)
+    yield name, command, ctx
+    if isinstance(command, click.Group):
+        for each in command.list_commands(ctx):
+            below = command.get_command(ctx, each)
+            if below is not None:
+                yield from commands(below, f"{name} {each}")
+
+
+def paragraphs(text: str) -> str:
+    """Return help text with each paragraph on one line."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+
+
+def option_rows(command: click.Command, ctx: click.Context) -> Iterator[Row]:
+    """Yield the options of a command, without those that every command has."""
+    for each in command.params:
+        if isinstance(each, click.Option) and each.opts[0] not in {"--workspace", "--json", "--version"}:
+            metavar = "" if each.is_flag else f" {each.make_metavar(ctx)}"
+            yield code(f"{', '.join(each.opts)}{metavar}"), each.help or ""
+
+
+def command_part(name: str, command: click.Command, ctx: click.Context) -> str:
+    """One command."""
+    usage = " ".join([name, *command.collect_usage_pieces(ctx)])
+    rows = list(option_rows(command, ctx))
+    examples = [line.strip() for line in (command.epilog or "").splitlines()[2:]]
+    parts = [f"## {name}", paragraphs(command.help or ""), f"```text\n{usage}\n```"]
+    parts += [table(("option", "meaning"), rows)] if rows else []
+    parts += ["```sh\n" + "\n".join(examples) + "\n```"] if examples else []
+    return "\n\n".join(parts)
+
+
+def cli_page() -> str:
+    """The commands."""
+    every = list(commands(cli, PROGRAM))
+    shared = [each for each in cli.params if each.opts[0] in {"--workspace", "--json"}]
+    rows = [
+        (code(f"{each.opts[0]}{'' if each.is_flag else f' {each.metavar}'}"), each.help or "")
+        for each in shared
+        if isinstance(each, click.Option)
+    ]
+    return page(
+        "Command line",
+        paragraphs(cli.help or ""),
+        "Every command takes these, before or after its own name, and `-h, --help`:",
+        table(("option", "meaning"), rows),
+        *(command_part(*each) for each in every if not isinstance(each[1], click.Group)),
+    )

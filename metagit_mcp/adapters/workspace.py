@@ -1,0 +1,167 @@
+"""Finds the workspace, or makes one; it reads no task and no policy, and runs no git.
+
+The order is that of interfaces.md §1. A folder is never taken because it is merely there: `/` and the home
+folder itself are no workspaces.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from metagit_mcp.adapters.files import create_whole, make_folder, read_regular
+from metagit_mcp.adapters.layout import GRAPHS, MANIFEST, METAGIT, SCHEDULE, TASKS
+from metagit_mcp.domain.text import shown
+from metagit_mcp.errors import MetagitError, WorkspaceNotFound
+from metagit_mcp.wire.responses import WorkspacePlace
+
+_HINT: Final = "Pass --workspace PATH or set METAGIT_WORKSPACE, or make a workspace here with: metagit-mcp init"
+_UMBRELLA: Final = re.compile(rb"^kind:[ \t]*(['\"]?)umbrella\1[ \t]*(#.*)?\r?$", re.MULTILINE)
+_MANIFEST_LIMIT: Final = 1024 * 1024
+_LINK_LIMIT: Final = 64 * 1024
+
+
+def find_workspace(path: str | None, named_by: str, project_dir: str | None) -> WorkspacePlace:
+    """Return the workspace that was named, or else the one that is found upward from a folder.
+
+    Args:
+        path: a folder that a flag or variable named; None to search.
+        named_by: what named it, such as `--workspace`.
+        project_dir: `CLAUDE_PROJECT_DIR`, from which to search upward; the current folder if it is none.
+
+    Raises:
+        WorkspaceNotFound: with what to pass, and how to make one.
+    """
+    if path is not None:
+        return _named(path, named_by)
+    start, started_from = _start(project_dir)
+    folders = list(_upward(start))
+    for what, is_it in _KINDS.items():
+        for folder in folders:
+            if is_it(folder) and not _is_forbidden(folder):
+                return WorkspacePlace(path=folder, chosen_by=f"nearest folder with {what}, upward from {started_from}")
+    raise WorkspaceNotFound(f"No metagit workspace upward from {shown(start)}.", hint=_HINT, start=start)
+
+
+def _start(project_dir: str | None) -> tuple[str, str]:
+    if project_dir is not None and os.path.isdir(project_dir):
+        return project_dir, "CLAUDE_PROJECT_DIR"
+    try:
+        return os.getcwd(), "the current folder"
+    except OSError:
+        raise WorkspaceNotFound("The current folder is gone.", hint=_HINT) from None
+
+
+def _named(path: str, named_by: str) -> WorkspacePlace:
+    folder = os.path.realpath(os.path.expanduser(path))
+    if not any(is_it(folder) for is_it in _KINDS.values()):
+        hint = "Pass the folder that holds .metagit/, or make one there with: metagit-mcp init PATH"
+        raise WorkspaceNotFound(f"{named_by}: {shown(path)} is no metagit workspace.", hint=hint, path=path)
+    _refuse_forbidden(folder, named_by)
+    return WorkspacePlace(path=folder, chosen_by=named_by)
+
+
+def _refuse_forbidden(folder: str, named_by: str) -> None:
+    if _is_forbidden(folder):
+        hint = "Choose a folder of its own: / and the home folder itself are never a workspace."
+        raise WorkspaceNotFound(f"{named_by}: {shown(folder)} cannot be a workspace.", hint=hint, path=folder)
+
+
+def _is_forbidden(folder: str) -> bool:
+    return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
+
+
+def _has_state(folder: str) -> bool:
+    return os.path.isdir(f"{folder}/{TASKS}") or os.path.isdir(f"{folder}/{SCHEDULE}")
+
+
+def _has_metagit(folder: str) -> bool:
+    return os.path.isdir(f"{folder}/{METAGIT}")
+
+
+def _is_umbrella(folder: str) -> bool:
+    raw = _small_file(f"{folder}/{MANIFEST}", folder, _MANIFEST_LIMIT)
+    return raw is not None and _UMBRELLA.search(raw) is not None
+
+
+_KINDS: Final = {
+    f"{TASKS} or {SCHEDULE}": _has_state,
+    METAGIT: _has_metagit,
+    f"a {MANIFEST} of kind umbrella": _is_umbrella,
+}
+
+
+def _small_file(path: str, root: str, limit: int) -> bytes | None:
+    try:
+        image = read_regular(path, root=root, limit=limit)
+    except MetagitError:
+        return None
+    return None if image is None else image.raw
+
+
+# --- upward ----------------------------------------------------------------------------------------------------
+
+
+def _upward(start: str) -> Iterator[str]:
+    """Yield folders from `start` to the root; before a git worktree those of its main checkout, each once.
+
+    All worktrees of a repository share one workspace, also where each of them has a copy of `.metagit`.
+    """
+    seen: set[str] = set()
+    for folder in _parents(os.path.realpath(start)):
+        main = _main_checkout(folder)
+        for each in (*(_parents(main) if main else ()), folder):
+            if each not in seen:
+                seen.add(each)
+                yield each
+
+
+def _parents(folder: str) -> Iterator[str]:
+    yield folder
+    while folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+        yield folder
+
+
+def _main_checkout(folder: str) -> str | None:
+    """Return the main checkout of a git worktree, whose `.git` is a file; None for any other folder."""
+    line = _small_file(f"{folder}/.git", folder, _LINK_LIMIT)
+    if line is None or not line.startswith(b"gitdir:"):
+        return None
+    git_dir = os.path.join(folder, os.fsdecode(line.removeprefix(b"gitdir:").strip()))
+    # A submodule has such a file too, but its git folder names no common one.
+    common = _small_file(f"{git_dir}/commondir", git_dir, _LINK_LIMIT)
+    if common is None:
+        return None
+    shared = os.path.realpath(os.path.join(git_dir, os.fsdecode(common.strip())))
+    return os.path.dirname(shared) if os.path.basename(shared) == ".git" else None
+
+
+# --- making one ------------------------------------------------------------------------------------------------
+
+_IGNORED: Final = b"ledger.db*\n"
+
+
+def init_workspace(path: str) -> tuple[WorkspacePlace, tuple[str, ...]]:
+    """Make a workspace in a folder; return it and what was made, relative to it. What is there stays as it is.
+
+    Raises:
+        WorkspaceNotFound: the folder is `/` or the home folder.
+        ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
+    """
+    root = os.path.realpath(os.path.expanduser(path))
+    _refuse_forbidden(root, "init")
+    files = {f"{SCHEDULE}/.gitignore": _IGNORED, MANIFEST: _manifest(root)}
+    folders = (GRAPHS, SCHEDULE)
+    missing = tuple(name for name in (*folders, *files) if not os.path.lexists(f"{root}/{name}"))
+    for folder in folders:
+        make_folder(f"{root}/{folder}", root=root)
+    for name, content in files.items():
+        create_whole(f"{root}/{name}", content, root=root, mode=0o644)
+    return WorkspacePlace(path=root, chosen_by="init"), missing
+
+
+def _manifest(root: str) -> bytes:
+    # A JSON string is a YAML string too, whatever the folder is called.
+    name = shown(os.path.basename(root)).replace("\\", "").replace('"', "") or "workspace"
+    return f'name: "{name}"\nkind: umbrella\n'.encode("utf-8", "replace")

@@ -1,0 +1,97 @@
+"""Puts the parts together: the only place that knows which adapter stands behind which port.
+
+It loads neither the MCP SDK nor networkx, and it opens no file of the workspace itself.
+"""
+
+import os
+import signal
+from functools import partial
+from typing import Literal
+
+from metagit_mcp.adapters.approvals import ApprovalFileStore
+from metagit_mcp.adapters.changes import open_changes
+from metagit_mcp.adapters.decision_log import DecisionLogFiles
+from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault
+from metagit_mcp.adapters.graph_store import GraphFileStore
+from metagit_mcp.adapters.layout import WATCHED
+from metagit_mcp.adapters.notices import Notices
+from metagit_mcp.adapters.policy_file import PolicyFileStore
+from metagit_mcp.adapters.system import FixedClock, RandomIds, SeededIds, SystemClock
+from metagit_mcp.adapters.workspace import find_workspace, init_workspace
+from metagit_mcp.adapters.workspace_source import WorkspaceFiles
+from metagit_mcp.application.caller import Caller
+from metagit_mcp.application.current import Current
+from metagit_mcp.application.policies import Policies
+from metagit_mcp.application.schedule import Schedule
+from metagit_mcp.application.tasks import Tasks
+from metagit_mcp.application.work import Work
+from metagit_mcp.domain.value import value
+from metagit_mcp.errors import InvalidInput
+from metagit_mcp.ports import Clock, Ids, Offload
+from metagit_mcp.settings import Settings
+from metagit_mcp.wire.responses import WorkspacePlace
+
+__all__ = ["Application", "init_workspace", "open_application"]
+
+
+@value
+class Application:
+    """The use cases over one workspace."""
+
+    schedule: Schedule
+    policies: Policies
+    tasks: Tasks
+    work: Work
+    place: WorkspacePlace
+
+
+def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offload: Offload) -> Application:
+    """Return the use cases over the workspace that the settings lead to; its files are read at the first question.
+
+    Raises:
+        WorkspaceNotFound: there is none.
+        InvalidInput: the fault point to stop at does not exist.
+    """
+    _arm(settings.fault)
+    place = find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
+    root, notices = place.path, Notices()
+    clock, ids = _clock(settings), _ids(settings)
+    source = WorkspaceFiles(root, open_changes(root, WATCHED, mode=settings.watch), notices)
+    log = DecisionLogFiles(root)
+    current = Current(source, clock, offload)
+    caller = Caller(
+        agent_id=settings.agent_id,
+        capabilities=settings.capabilities,
+        operator=settings.operator,
+        policy_read_only=settings.policy_read_only,
+        surface=surface,
+    )
+    return Application(
+        schedule=Schedule(place, current, log, source, ids, offload, caller),
+        policies=Policies(current, PolicyFileStore(root, notices), log, clock, ids, offload, caller),
+        tasks=Tasks(current, GraphFileStore(root, notices), log, clock, ids, offload),
+        work=Work(current, ApprovalFileStore(root), log, clock, ids, offload),
+        place=place,
+    )
+
+
+def _clock(settings: Settings) -> Clock:
+    return SystemClock() if settings.clock is None else FixedClock(settings.clock)
+
+
+def _ids(settings: Settings) -> Ids:
+    return RandomIds() if settings.ids is None else SeededIds(settings.ids)
+
+
+def _arm(fault: str | None) -> None:
+    if fault is None:
+        return
+    if fault not in FAULT_POINTS:
+        raise InvalidInput(f"METAGIT_MCP_FAULT must be one of {', '.join(FAULT_POINTS)}", field="METAGIT_MCP_FAULT")
+    arm_fault(fault, partial(_die_at, fault))
+
+
+def _die_at(fault: str) -> None:
+    """Kill this process on the spot, after the name on stderr that proves that the point was reached."""
+    os.write(2, f"{fault}\n".encode())
+    os.kill(os.getpid(), signal.SIGKILL)

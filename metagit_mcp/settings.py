@@ -1,0 +1,127 @@
+"""What the flags and the environment of a process say. Knows no file, no workspace and no use case.
+
+`METAGIT_MCP_CLOCK`, `METAGIT_MCP_IDS` and `METAGIT_MCP_FAULT` are test settings: they make two processes answer
+alike, or end one in the middle of a write.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final, Literal, cast
+
+from metagit_mcp.domain.value import value
+from metagit_mcp.errors import InvalidInput
+
+Watch = Literal["auto", "inotify", "stat"]
+
+TOOLSETS: Final = ("schedule", "tasks")
+DEFAULT_TOOLSETS: Final = frozenset(TOOLSETS)
+_WATCHES: Final = ("auto", "inotify", "stat")
+_WORKSPACE_VARIABLES: Final = ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT")
+# A host that knows no such variable hands `${NAME}` over as it is written in its configuration.
+_UNSET: Final = re.compile(r"\$\{[^}]*\}")
+_AGENT_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,255}\Z")
+
+
+@value
+class Settings:
+    """How a process was started.
+
+    `workspace` is the folder that a flag or variable (`workspace_from`) named; `project_dir` the one from which to
+    search upward, None for the current folder. `clock`, `ids` and `fault` are the test settings.
+    """
+
+    workspace: str | None = None
+    workspace_from: str = "--workspace"
+    project_dir: str | None = None
+    agent_id: str = ""
+    capabilities: frozenset[str] | None = None
+    operator: str | None = None
+    policy_read_only: bool = False
+    toolsets: frozenset[str] = DEFAULT_TOOLSETS
+    watch: Watch = "auto"
+    clock: datetime | None = None
+    ids: str | None = None
+    fault: str | None = None
+
+
+def settings_from(
+    environ: Mapping[str, str],
+    *,
+    workspace: str | None = None,
+    agent_id: str | None = None,
+    capabilities: Iterable[str] | None = None,
+    operator: str | None = None,
+    policy_read_only: bool = False,
+    toolsets: Iterable[str] | None = None,
+) -> Settings:
+    """Return the settings of a process; a flag wins over the environment, and what is empty is absent.
+
+    Raises:
+        InvalidInput: a flag or variable has a value that it cannot have; names it.
+    """
+    named, named_by = _workspace(environ, workspace)
+    return Settings(
+        workspace=named,
+        workspace_from=named_by,
+        project_dir=_given(environ.get("CLAUDE_PROJECT_DIR")),
+        agent_id=_agent_id(_given(agent_id) or ""),
+        capabilities=None if capabilities is None else frozenset(capabilities),
+        operator=_given(operator),
+        policy_read_only=policy_read_only,
+        toolsets=_toolsets(toolsets),
+        watch=_watch(_given(environ.get("METAGIT_WATCH")) or "auto"),
+        clock=_clock(_given(environ.get("METAGIT_MCP_CLOCK"))),
+        ids=_given(environ.get("METAGIT_MCP_IDS")),
+        fault=_given(environ.get("METAGIT_MCP_FAULT")),
+    )
+
+
+def _given(text: str | None) -> str | None:
+    """Return a text that says something, or None."""
+    return None if text is None or not text.strip() or _UNSET.search(text) else text
+
+
+def _workspace(environ: Mapping[str, str], flag: str | None) -> tuple[str | None, str]:
+    ways = {"--workspace": flag, **{name: environ.get(name) for name in _WORKSPACE_VARIABLES}}
+    return next(((path, name) for name, each in ways.items() if (path := _given(each))), (None, ""))
+
+
+def _agent_id(text: str) -> str:
+    if text and not _AGENT_ID.match(text):
+        rule = "letters, digits and '_', '.', ':', '/', '@', '-', at most 256, beginning with a letter, digit or '_'"
+        raise InvalidInput(f"--agent-id must be {rule}", field="agent_id")
+    return text
+
+
+def _toolsets(names: Iterable[str] | None) -> frozenset[str]:
+    if names is None:
+        return DEFAULT_TOOLSETS
+    chosen = frozenset(names)
+    for name in sorted(chosen.difference(TOOLSETS)):
+        nearest = get_close_matches(name, TOOLSETS, n=1, cutoff=0.0)[0]
+        hint = f"Known toolsets: {', '.join(TOOLSETS)}; the nearest is {nearest}."
+        raise InvalidInput("--toolsets names an unknown toolset", hint=hint, field="toolsets")
+    return chosen
+
+
+def _watch(text: str) -> Watch:
+    if text not in _WATCHES:
+        raise InvalidInput(f"METAGIT_WATCH must be one of {', '.join(_WATCHES)}", field="METAGIT_WATCH")
+    return cast("Watch", text)
+
+
+def _clock(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        example = "2026-12-01T12:00:00Z"
+        raise InvalidInput(
+            f"METAGIT_MCP_CLOCK must be an RFC 3339 instant such as {example}", field="METAGIT_MCP_CLOCK"
+        )
+    return at

@@ -1,0 +1,141 @@
+"""An application without a workspace for the command line: it answers samples and remembers what it was asked.
+
+It must not know how the command line parses or renders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from metagit_mcp.domain.decision import LoggedDecision
+from metagit_mcp.interfaces.cli.invocation import Invocation
+from metagit_mcp.wire.responses import (
+    ApprovalAnswer,
+    GroupStatus,
+    MergePressure,
+    NodeExplanation,
+    PersonNeeded,
+    Placed,
+    PolicyEffect,
+    ReasonAgainst,
+    ReasonCount,
+    RunningNode,
+    StatusAnswer,
+)
+from tests.interfaces.mcp.fake_application import (
+    AT,
+    DECISION,
+    NODE,
+    next_answer,
+    plan_answer,
+    policy_answer,
+    status_answer,
+    update_answer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from metagit_mcp.bootstrap import Application
+
+MERMAID = "flowchart LR\n  n0[plan] --> n1[build]\n"
+APPROVAL = ApprovalAnswer(
+    graph_id="shop", node_id="build", approved_by="ada", at=AT, warnings=(), next_step="It may run now."
+)
+EXPLANATION = NodeExplanation(
+    graph_id="shop",
+    node_id="build",
+    title="Build it",
+    status="ready",
+    runnable=False,
+    reasons=(ReasonAgainst(reason="blocked", text="blocked(failed)", note="No key"),),
+    score=3.25,
+    score_reasons=("priority=3",),
+    factors=DECISION.factors,
+)
+PERSON = PersonNeeded(
+    graph_id="shop",
+    node_id="deploy",
+    title="Deploy it",
+    reason="awaiting_approval",
+    command="metagit-mcp work approve deploy --graph-id shop",
+)
+
+
+def full_status() -> StatusAnswer:
+    """A status in which every list has a row."""
+    group = GroupStatus(
+        graph_id="shop", title="Shop", state="active", nodes=3, ready=1, runnable=1, running=1, finished=1
+    )
+    logged = LoggedDecision(
+        decision_id="d1", at="2026-11-29T12:00:00Z", graph_id="shop", node_id="build", score=3.25, skipped=True
+    )
+    return replace(
+        status_answer(),
+        counts=replace(status_answer().counts, graphs=1, nodes=3, ready=1, awaiting_approval=1),
+        groups=(group,),
+        groups_total=30,
+        running=(RunningNode(graph_id="shop", node_id="test", title="Test it", agent_id="agent-1"),),
+        needs_person=(PERSON,),
+        needs_person_total=1,
+        recent_decisions=(logged,),
+        merge_pressure=(MergePressure(repository="default/web", depth=4, threshold=3, pressured=True),),
+        not_eligible=(ReasonCount(reason="awaiting_approval", nodes=1),),
+        explain=EXPLANATION,
+        warnings=("graph shop: one row is odd",),
+    )
+
+
+EFFECT = PolicyEffect(
+    before=(Placed(graph_id="shop", node_id="build", score=3.25),),
+    after=(
+        Placed(graph_id="shop", node_id="test", score=4.0),
+        Placed(graph_id="shop", node_id="build", score=3.25),
+    ),
+)
+
+SAMPLES: dict[str, Any] = {
+    "schedule.next": next_answer(DECISION),
+    "schedule.status": status_answer(),
+    "schedule.count_runnable": 7,
+    "schedule.mermaid": MERMAID,
+    "policies.run": policy_answer(),
+    "tasks.plan": plan_answer(),
+    "tasks.update": update_answer(),
+    "tasks.list": (plan_answer().graph,),
+    "tasks.show": NODE,
+    "work.approve": APPROVAL,
+}
+
+
+@dataclass
+class FakeApplication:
+    """Answers each use case with its sample, or with what `instead` has for it (an exception is raised)."""
+
+    instead: Mapping[str, Any] = field(default_factory=dict)
+    asked: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    flags: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def invocation(self) -> Invocation:
+        """Return an invocation that reaches this application."""
+        return Invocation(self._opened)
+
+    def _opened(self, flags: Mapping[str, Any]) -> Application:
+        self.flags.append(flags)
+        rooms: dict[str, dict[str, Any]] = {}
+        for name in SAMPLES:
+            room, _, use_case = name.partition(".")
+            rooms.setdefault(room, {})[use_case] = self._use_case(name)
+        return cast("Application", SimpleNamespace(**{room: SimpleNamespace(**each) for room, each in rooms.items()}))
+
+    def _use_case(self, name: str) -> Callable[..., Any]:
+        async def answer(*question: Any) -> Any:  # noqa: ANN401 - whichever question and answer belong together
+            self.asked.append((name, question))
+            given = self.instead.get(name, SAMPLES[name])
+            if isinstance(given, Exception):
+                raise given
+            return given(*question) if callable(given) else given
+
+        return answer

@@ -1,0 +1,42 @@
+"""The program with a fake application, as a process of its own: `python -m … CASE ARGUMENT...`.
+
+It must not know what the tests expect of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from typing import Any
+
+from metagit_mcp.errors import GraphNotFound
+from metagit_mcp.interfaces.cli.main import main
+from tests.interfaces.cli.fake_application import APPROVAL, SAMPLES, FakeApplication
+from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer
+
+# Everything that a terminal might obey or rich might read as markup.
+HOSTILE = "\x1b[31mred\x07 [bold]x[/] \u202eright\u2066 :smile: \x9b2J\nnext $(id) \"q\" 'p' 漢字 e\u0301"
+
+
+def interrupt(_: object) -> object:
+    os.kill(os.getpid(), signal.SIGINT)
+    return SAMPLES["schedule.next"]
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "unknown-graph": {"schedule.next": GraphNotFound("No task graph is called x.", hint="Known: shop.", graph_id="x")},
+    "broken": {"schedule.next": ValueError("the secret")},
+    "echo": {"work.approve": lambda _node, _graph, person: replace(APPROVAL, approved_by=person)},
+    "interrupted": {"schedule.next": interrupt},
+    "hostile": {
+        "schedule.next": next_answer(replace(DECISION, title=HOSTILE)),
+        "tasks.show": replace(NODE, title=HOSTILE),
+    },
+    "long": {"schedule.next": next_answer(*[replace(DECISION, title="x" * 150) for _ in range(2_000)])},
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[2:], FakeApplication(CASES[sys.argv[1]]).invocation()))

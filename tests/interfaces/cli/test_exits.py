@@ -1,0 +1,100 @@
+"""Scripts branch on the exit code: each error code has one, and `next` tells work from idleness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metagit_mcp import errors
+from metagit_mcp.errors import MetagitError
+from metagit_mcp.interfaces.cli.exits import EXIT_CODES
+from tests.interfaces.mcp.fake_application import next_answer, status_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.interfaces.cli.conftest import Ended
+
+from metagit_mcp.wire.responses import NextAnswer, ReasonCount
+
+
+def all_errors(root: type[MetagitError] = MetagitError) -> Iterator[type[MetagitError]]:
+    yield root
+    for each in root.__subclasses__():
+        yield from all_errors(each)
+
+
+PUBLIC = sorted(
+    (each for each in all_errors() if each.__module__ == errors.__name__ and each is not MetagitError),
+    key=lambda each: each.code,
+)
+
+
+def test_every_error_code_has_an_exit_code_and_no_other_has() -> None:
+    assert set(EXIT_CODES) == {each.code for each in all_errors()}
+
+
+def test_the_exit_codes_are_the_documented_ones() -> None:
+    assert {
+        **dict.fromkeys(["INVALID_INPUT", "SCHEMA_VALIDATION_FAILED", "GRAPH_CYCLE", "UNKNOWN_DEPENDENCY"], 2),
+        **dict.fromkeys(["WORKSPACE_NOT_FOUND", "GRAPH_NOT_FOUND", "NODE_NOT_FOUND", "NODE_AMBIGUOUS"], 3),
+        **dict.fromkeys(["GRAPH_EXISTS", "REVISION_CONFLICT", "AUTH_FORBIDDEN", "NODE_NOT_ELIGIBLE"], 4),
+        **dict.fromkeys(["POLICY_INVALID", "GRAPH_INVALID", "STORE_UNAVAILABLE", "STORE_CORRUPT", "READ_ONLY"], 5),
+        "INTERNAL_ERROR": 1,
+    } == EXIT_CODES
+
+
+@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.code)
+def test_an_error_is_shown_with_its_exit_code(run: Callable[..., Ended], kind: type[MetagitError]) -> None:
+    error = kind("What happened.", hint="What to do.", graph_id="shop")
+
+    for_script = run("schedule", "next", "--json", schedule_next=error)
+    for_person = run("schedule", "next", schedule_next=error)
+
+    assert (for_script.code, for_script.record, for_script.err) == (EXIT_CODES[kind.code], error.as_record(), "")
+    assert (for_person.code, for_person.out) == (EXIT_CODES[kind.code], "")
+    assert for_person.err == f"error: What happened. [{kind.code}]\nhint: What to do.\n"
+
+
+def idle(*reasons: str) -> NextAnswer:
+    return replace(next_answer(), not_eligible=tuple(ReasonCount(reason=reason, nodes=1) for reason in reasons))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "persons", "code"),
+    [
+        ((), 0, 10),
+        (("finished",), 0, 10),
+        (("not_ready",), 0, 10),
+        (("blocked",), 1, 11),
+        (("awaiting_approval", "not_ready", "finished"), 2, 11),
+        (("not_ready",), 1, 11),
+        (("graph_invalid",), 1, 11),
+        (("blocked", "deferred"), 1, 10),
+        (("blocked", "observed"), 1, 10),
+        (("blocked", "capability_missing"), 1, 10),
+        (("blocked", "merge_pressure"), 1, 10),
+        (("blocked", "group_quota"), 1, 10),
+        (("blocked", "no_slot"), 1, 10),
+    ],
+)
+def test_idleness_that_only_a_person_can_end_has_its_own_code(
+    run: Callable[..., Ended], reasons: tuple[str, ...], persons: int, code: int
+) -> None:
+    status = replace(status_answer(), needs_person_total=persons)
+    assert run("schedule", "next", schedule_next=idle(*reasons), schedule_status=status).code == code
+
+
+def test_work_is_zero_and_asks_once(run: Callable[..., Ended]) -> None:
+    ended = run("schedule", "next")
+    assert (ended.code, [name for name, _ in ended.asked]) == (0, ["schedule.next"])
+
+
+def test_the_question_behind_an_idle_answer_is_about_the_same_graph(run: Callable[..., Ended]) -> None:
+    asked = run("schedule", "next", "--graph-id", "shop", schedule_next=idle("blocked")).asked
+    assert [(name, question[0].graph_id) for name, question in asked] == [
+        ("schedule.next", "shop"),
+        ("schedule.status", "shop"),
+    ]

@@ -1,0 +1,241 @@
+"""Without --json people get aligned text, in which nothing that others wrote can act on a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metagit_mcp.interfaces.cli.output import Table, print_blocks
+from metagit_mcp.wire.responses import ReasonCount
+from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status
+from tests.interfaces.cli.fake_program import HOSTILE
+from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer, policy_answer, status_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.interfaces.cli.conftest import Ended
+
+    Run = Callable[..., Ended]
+
+
+def lines(ended: Ended) -> list[str]:
+    assert (ended.code, ended.err) == (0, "")
+    return ended.out.splitlines()
+
+
+def test_next(run: Run) -> None:
+    full = replace(
+        DECISION,
+        repository="default/web",
+        compile_command="metagit context compile --task-id build",
+        title="Größe 漢字",
+    )
+    reasons = (ReasonCount(reason="blocked", nodes=1), ReasonCount(reason="finished", nodes=9))
+    answer = replace(
+        next_answer(full),
+        not_eligible=reasons,
+        skipped=(replace(DECISION, node_id="deploy-all"),),
+        warnings=("odd row",),
+    )
+    assert lines(run("schedule", "next", schedule_next=answer)) == [
+        "Next:",
+        "  graph  node   score  title",
+        "  shop   build   3.25  Größe 漢字",
+        "why shop/build: priority=3, cost=0.2500(tokens=1000)",
+        "  repository: default/web",
+        "  context: metagit context compile --task-id build",
+        "Held back by merge pressure:",
+        "  graph  node        score  title",
+        "  shop   deploy-all   3.25  Build it",
+        "2 ready, 1 runnable now. Not eligible: blocked 1.",
+        "warning: odd row",
+        "next step: Work on it.",
+    ]
+
+
+def test_status(run: Run) -> None:
+    assert lines(run("schedule", "status", schedule_status=full_status())) == [
+        "Workspace /somewhere (--workspace), policy revision abc",
+        "3 nodes in 1 graphs: 1 ready, 1 awaiting approval",
+        "Groups, 1 of 30:",
+        "  graph  state   nodes  ready  runnable  running  done  title",
+        "  shop   active      3      1         1        1     1  Shop",
+        "Running:",
+        "  graph  node  agent    title",
+        "  shop   test  agent-1  Test it",
+        "Merge queue:",
+        "  repository   depth  threshold  pressured",
+        "  default/web      4          3  yes",
+        "Recent decisions:",
+        "  at                    graph  node   score",
+        "  2026-11-29T12:00:00Z  shop   build   3.25  skipped",
+        "Needs a person:",
+        "  graph  node    reason             note",
+        "  shop   deploy  awaiting_approval  Deploy it",
+        "  metagit-mcp work approve deploy --graph-id shop",
+        "shop/build: Build it",
+        "  status ready, not runnable now",
+        "  against: blocked(failed) (No key)",
+        "  score 3.25: priority=3",
+        "Factors:",
+        "  factor    value  weight  contribution",
+        "  priority      3       1             3",
+        "0 ready, 0 runnable now. Not eligible: awaiting_approval 1.",
+        "warning: graph shop: one row is odd",
+        "next step: Ask for the next.",
+    ]
+
+
+def test_an_empty_status_has_no_empty_tables(run: Run) -> None:
+    assert lines(run("schedule", "status")) == [
+        "Workspace /somewhere (--workspace), policy revision abc",
+        "0 nodes in 0 graphs",
+        "0 ready, 0 runnable now.",
+        "next step: Ask for the next.",
+    ]
+
+
+def test_explain(run: Run) -> None:
+    status = replace(status_answer(), explain=replace(EXPLANATION, runnable=True, reasons=(), place=2))
+    assert lines(run("schedule", "explain", "build", schedule_status=status))[:3] == [
+        "shop/build: Build it",
+        "  status ready, runnable, place 2 of those that can be started now",
+        "  score 3.25: priority=3",
+    ]
+
+
+def test_policy(run: Run) -> None:
+    policy = {
+        "weights": {"priority": 1.0, "cost": 0.25},
+        "skip_on_merge_pressure": False,
+        "slots": None,
+        "groups": {},
+        "ordering": "score",
+        "gates": {"approval_required_for": ["high_risk", "destructive"], "none": []},
+    }
+    answer = replace(policy_answer(), policy=policy, changed=True, effect=EFFECT)
+    assert lines(run("schedule", "policy", "preview", "--cost", "1", policies_run=answer)) == [
+        "Policy, revision abc:",
+        "  key                          value",
+        "  weights.priority             1",
+        "  weights.cost                 0.25",
+        "  skip_on_merge_pressure       false",
+        "  slots                        none",
+        "  groups                       none",
+        "  ordering                     score",
+        "  gates.approval_required_for  high_risk, destructive",
+        "  gates.none                   none",
+        "Order:",
+        "  place  before           after",
+        "      1  shop/build 3.25  shop/test 4",
+        "      2                   shop/build 3.25",
+        "next step: Go on.",
+    ]
+
+
+def test_a_set_says_whether_it_changed_anything(run: Run) -> None:
+    answer = replace(policy_answer(), changed=True)
+    assert lines(run("schedule", "policy", "set", "--cost", "1", policies_run=answer))[-2:] == [
+        "changed",
+        "next step: Go on.",
+    ]
+    assert lines(run("schedule", "policy", "set", "--cost", "1"))[-2:] == ["not changed", "next step: Go on."]
+
+
+def test_tasks(run: Run) -> None:
+    assert lines(run("task", "plan", "--title", "Shop")) == [
+        "Graph shop created: 1 nodes added, 1 in all",
+        "Shop:",
+        "  node   status  priority  after  title",
+        "  build  ready          0  plan   Build it",
+        "next step: Ask for the next.",
+    ]
+    assert lines(run("task", "list"))[0] == "shop (active, 1 nodes)"
+    assert lines(run("task", "list", tasks_list=())) == [
+        'No task graph. Plan one: metagit-mcp task plan --title "..." --outline FILE'
+    ]
+    node = replace(NODE, acceptance=("It runs", "It stays up"), capabilities=())
+    assert lines(run("task", "show", "build", tasks_show=node)) == [
+        "Node shop/build:",
+        "  field         value",
+        "  title         Build it",
+        "  status        ready",
+        "  depends_on    plan",
+        "  priority      0",
+        "  deadline      2026-11-29T12:00:00Z",
+        "  capabilities  none",
+        "  acceptance    It runs; It stays up",
+    ]
+    assert lines(run("task", "update", "build", "--priority", "1"))[:2] == ["changed", "Node shop/build:"]
+
+
+def test_one_number_and_one_drawing(run: Run) -> None:
+    assert lines(run("schedule", "count", "--runnable")) == ["7"]
+    assert lines(run("schedule", "plan", "--mermaid")) == ["flowchart LR", "  n0[plan] --> n1[build]"]
+
+
+def test_approve(run: Run) -> None:
+    assert lines(run("work", "approve", "build", "--operator", "ada")) == [
+        "shop/build approved by ada at 2026-11-29T12:00:00+00:00",
+        "next step: It may run now.",
+    ]
+
+
+# --- what others wrote ---------------------------------------------------------------------------------------------
+
+
+def hidden(text: str) -> set[str]:
+    return {mark for mark in text if unicodedata.category(mark) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} - {"\n"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("schedule", "next"), ("schedule", "status"), ("schedule", "explain", "build"), ("task", "show", "build")],
+)
+def test_no_mark_that_acts_is_printed(run: Run, arguments: tuple[str, ...]) -> None:
+    status = full_status()
+    ended = run(
+        *arguments,
+        schedule_next=replace(
+            next_answer(replace(DECISION, title=HOSTILE, reasons=(HOSTILE,), compile_command=HOSTILE)),
+            warnings=(HOSTILE,),
+            next_step=HOSTILE,
+        ),
+        schedule_status=replace(
+            status,
+            running=tuple(replace(each, title=HOSTILE, agent_id=HOSTILE) for each in status.running),
+            needs_person=tuple(replace(each, note=HOSTILE, command=HOSTILE) for each in status.needs_person),
+            explain=replace(EXPLANATION, title=HOSTILE),
+            workspace=replace(status.workspace, path=HOSTILE),
+        ),
+        tasks_show=replace(NODE, title=HOSTILE, acceptance=(HOSTILE,)),
+    )
+    assert ended.code == 0
+    assert "red" in ended.out
+    assert hidden(ended.out) == set()
+
+
+def test_an_error_prints_no_mark_that_acts(run: Run) -> None:
+    ended = run("schedule", HOSTILE)
+    assert (ended.code, hidden(ended.err)) == (2, set())
+
+
+def test_a_long_text_does_not_stretch_the_table(run: Run) -> None:
+    answer = next_answer(replace(DECISION, title="x" * 5_000))
+    assert max(map(len, lines(run("schedule", "next", schedule_next=answer)))) < 250
+
+
+def test_wide_and_combining_marks_keep_the_columns(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    table = Table(title="T", header=("a", "b"), rows=(("漢字", "1"), ("e\u0301", "2"), ("abcd", "3")))
+    print_blocks([table])
+    assert capsysbinary.readouterr().out.decode().splitlines() == [
+        "T:",
+        "  a     b",
+        "  漢字  1",
+        "  e\u0301     2",
+        "  abcd  3",
+    ]

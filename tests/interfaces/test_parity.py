@@ -1,0 +1,194 @@
+"""Each MCP tool and its command-line twin answer the same JSON, in two real processes on the same workspace.
+
+Each call starts from the same files at the same path, with the same clock and ids. It must not know what an answer
+holds: only that there is one, that it is a refusal or not, and that both agree field for field.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
+from tests.interfaces.mcp.raw_wire import MODERN, RawServer
+from tests.workloads import write_workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = [sys.executable, "-m", "metagit_mcp"]
+SAME = {"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00Z", "METAGIT_MCP_IDS": "parity"}
+TOOLSETS = "schedule,work,tasks"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """One call of a tool and the command that is its twin; `server` are flags that the command has too."""
+
+    tool: str
+    arguments: Json
+    command: tuple[str, ...]
+    refused: bool = False
+    server: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        return " ".join(self.command)
+
+
+def twin(tool: str, arguments: Json, line: str, *more: str, refused: bool = False, server: str = "") -> Twin:
+    return Twin(f"metagit_{tool}", arguments, (*line.split(), *more), refused, tuple(server.split()))
+
+
+NODES: list[Json] = [
+    {"title": "Design it", "priority": 3, "risk": "reversible", "acceptance": ["drawn", "agreed"]},
+    {"title": "Build it", "node_id": "build", "depends_on": ["design-it"], "deadline": "2026-12-02T12:00:00Z"},
+]
+CIRCLE: list[Json] = [
+    {"title": "Egg", "node_id": "egg", "depends_on": ["hen"]},
+    {"title": "Hen", "node_id": "hen", "depends_on": ["egg"]},
+]
+OUTLINE = "Sketch the page\nBuild the page (after: sketch-the-page)\n  Style the page\n"
+PATCH = '{"slots": 4, "gates": {"approval_required_for": []}}'
+NODE = {"graph_id": "g0000", "node_id": "n000000"}
+OF_NODE = "n000000 --graph-id g0000"
+
+TWINS = [
+    twin("schedule_next", {}, "schedule next"),
+    twin("schedule_next", {"limit": 5, "preview": True}, "schedule next --limit 5 --preview"),
+    twin("schedule_next", {"limit": 100, "agent_id": "agent-1"}, "schedule next --limit 100 --agent-id agent-1"),
+    twin(
+        "schedule_next",
+        {"graph_id": "g0000", "detail": "brief", "capabilities": ["gpu", "db"]},
+        "schedule next --graph-id g0000 --detail brief --capabilities gpu,db",
+    ),
+    twin("schedule_next", {"limit": 0}, "schedule next --limit 0", refused=True),
+    twin("schedule_next", {"graph_id": "nowhere"}, "schedule next --graph-id nowhere", refused=True),
+    twin("schedule_status", {}, "schedule status"),
+    twin("schedule_status", {"recent": 0, "after_group": "g0000"}, "schedule status --recent 0 --after-group g0000"),
+    twin("schedule_status", {**NODE, "detail": "full"}, f"schedule explain {OF_NODE} --detail full"),
+    twin("schedule_status", {"node_id": "nowhere"}, "schedule explain nowhere", refused=True),
+    twin("schedule_policy", {}, "schedule policy show"),
+    twin("schedule_policy", {"action": "preview", "affinity": 0}, "schedule policy preview --affinity 0"),
+    twin(
+        "schedule_policy",
+        {"action": "set", "priority": 2.5, "skip_on_merge_pressure": True, "graph_id": "g0001"},
+        "schedule policy set --priority 2.5 --skip-on-merge-pressure --graph-id g0001",
+    ),
+    twin(
+        "schedule_policy",
+        {"action": "set", "patch": PATCH},
+        "schedule policy set --operator ada --patch",
+        PATCH,
+        server="--operator ada",
+    ),
+    twin("schedule_policy", {"action": "set"}, "schedule policy set", refused=True),
+    twin(
+        "schedule_policy",
+        {"action": "set", "cost": 1, "expected_revision": "abc"},
+        "schedule policy set --cost 1 --expected-revision abc",
+        refused=True,
+    ),
+    twin("task_plan", {"title": "Page", "nodes": NODES}, "task plan --title Page --nodes", json.dumps(NODES)),
+    twin(
+        "task_plan",
+        {"title": "Page", "goal": "It is seen", "graph_id": "page", "outline": OUTLINE},
+        "task plan --title Page --graph-id page --goal",
+        "It is seen",
+        "--outline",
+        OUTLINE,
+    ),
+    twin("task_plan", {"title": "P", "nodes": CIRCLE}, "task plan --title P --nodes", json.dumps(CIRCLE), refused=True),
+    twin(
+        "task_update",
+        {**NODE, "priority": 7, "capabilities": ["gpu"], "acceptance": ["one, two"]},
+        f"task update {OF_NODE} --priority 7 --capabilities gpu --acceptance",
+        "one, two",
+    ),
+    twin("task_update", {**NODE, "status": "completed"}, f"task update {OF_NODE} --status completed"),
+    twin("task_update", {"node_id": "nowhere", "priority": 1}, "task update nowhere --priority 1", refused=True),
+]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original")
+    return write_workspace(folder, nodes=40, graphs=4, seed=7, worktrees=3, merges=6, decisions=5).root
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The path at which both twins find the workspace, which is part of an answer."""
+    return tmp_path / "workspace"
+
+
+def fresh(original: Path, place: Path) -> None:
+    """Put the files back as they were."""
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(original, place, symlinks=True)
+
+
+def server_answer(call: Twin, place: Path) -> tuple[bool, Json]:
+    """Whether the tool refuses, and what it says."""
+    serve = [*PROGRAM, "serve", "--workspace", str(place), "--toolsets", TOOLSETS, *call.server]
+    with RawServer(serve, env=environment(**SAME), cwd=ROOT) as server:
+        server.enter(MODERN)
+        result = server.call_tool(call.tool, call.arguments)["result"]
+        assert server.close() == 0
+    text: Json = json.loads(result["content"][0]["text"])
+    refused = bool(result.get("isError", False))
+    if not refused:
+        assert result["structuredContent"] == text
+    return refused, text
+
+
+def command_answer(call: Twin, place: Path) -> tuple[bool, Json]:
+    """Whether the command fails, and what it prints."""
+    ended = subprocess.run(
+        [*PROGRAM, *call.command, "--workspace", str(place), "--json"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(**SAME),
+        cwd=ROOT,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert (ended.stderr, ended.stdout.count(b"\n"), ended.stdout[-1:]) == (b"", 1, b"\n")
+    text: Json = json.loads(ended.stdout)
+    return ended.returncode in range(1, 10), text
+
+
+def state(place: Path) -> dict[str, bytes]:
+    """Every file of the workspace; over which twin a change came is recorded, and the one thing that may differ."""
+    paths = sorted(path for path in place.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(place)): path.read_bytes().replace(b'"surface": "mcp"', b'"surface": "cli"')
+        for path in paths
+    }
+
+
+@pytest.mark.parametrize("call", TWINS, ids=str)
+def test_twins_answer_the_same_and_leave_the_same(call: Twin, original: Path, place: Path) -> None:
+    fresh(original, place)
+    by_server, left_by_server = server_answer(call, place), state(place)
+    fresh(original, place)
+    by_command, left_by_command = command_answer(call, place), state(place)
+
+    assert by_command == by_server
+    assert by_server[0] is call.refused
+    assert left_by_command == left_by_server
+
+
+def test_every_tool_has_a_twin(original: Path, place: Path) -> None:
+    fresh(original, place)
+    serve = [*PROGRAM, "serve", "--workspace", str(place), "--toolsets", TOOLSETS]
+    with RawServer(serve, env=environment(**SAME), cwd=ROOT) as server:
+        server.enter(MODERN)
+        tools = server.request("tools/list")["result"]["tools"]
+    assert {tool["name"] for tool in tools} == {call.tool for call in TWINS}

@@ -1,0 +1,113 @@
+"""Another process on the same workspace: `python -m tests.unit.adapters.second ACTION ROOT ARGUMENT…`.
+
+It must not know what a test expects: it does one thing and prints what came of it as JSON.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from metagit_mcp.adapters.approvals import ApprovalFileStore
+from metagit_mcp.adapters.decision_log import DecisionLogFiles
+from metagit_mcp.adapters.graph_store import GraphFileStore
+from metagit_mcp.adapters.notices import Notices
+from metagit_mcp.adapters.policy_file import PolicyFileStore
+from metagit_mcp.adapters.workspace import init_workspace
+from metagit_mcp.errors import MetagitError
+from tests.unit.adapters.children import REPOSITORY, SECONDS
+from tests.unit.adapters.logged import approval, decision, event
+from tests.unit.adapters.reading import Reader
+
+NOBODY = 65534
+
+
+def image(root: str) -> object:
+    """Read the workspace, remember our fields, read again."""
+    reader = Reader(Path(root))
+    read = reader.read()
+    reader.files.remember()
+    return {
+        "usable": [graph_id for graph_id, loaded in read.graphs.items() if loaded.graph is not None],
+        "warnings": read.warnings,
+        "then": reader.warnings(),
+        "version": read.state_version,
+    }
+
+
+def write(root: str, what: str) -> object:
+    """Write one kind of file."""
+    WRITES[what](root)
+    return "written"
+
+
+def _graph(root: str) -> None:
+    def change(record: dict[str, Any] | None) -> dict[str, Any]:
+        rows = (record or {})["nodes"]
+        return {**(record or {}), "title": "new", "nodes": [{**row, "risk": "external"} for row in rows]}
+
+    GraphFileStore(root, Notices()).revise("g", change)
+
+
+def _policy(root: str) -> None:
+    PolicyFileStore(root, Notices()).revise(lambda record: {**record, "fairness_window": 7})
+
+
+def _approval(root: str) -> None:
+    ApprovalFileStore(root).add(approval())
+
+
+def _log(root: str) -> None:
+    DecisionLogFiles(root).append([decision()], [event()])
+
+
+WRITES: dict[str, Callable[[str], None]] = {"graph": _graph, "policy": _policy, "approval": _approval, "log": _log}
+def init(root: str) -> object:
+    """Make a workspace."""
+    return init_workspace(root)[1]
+
+
+ACTIONS: dict[str, Callable[..., object]] = {action.__name__: action for action in (image, write, init)}
+
+
+def run_as_nobody(action: str, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON
+    """Run one action in a process of a user who owns nothing and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.unit.adapters.second", action, *map(str, arguments)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def main(action: str, *arguments: str) -> None:
+    """Do one thing as nobody; print what came of it, or the code and message of the error."""
+    if os.geteuid() == 0:
+        _rehearse(action, *arguments)
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    try:
+        outcome = ACTIONS[action](*arguments)
+    except MetagitError as error:
+        outcome = [error.code, error.message]
+    json.dump(outcome, sys.stdout)
+
+
+def _rehearse(action: str, root: str, *arguments: str) -> None:
+    """Do it once on a copy: what is imported late may lie where nobody can read it."""
+    with tempfile.TemporaryDirectory() as folder:
+        ACTIONS[action](str(shutil.copytree(root, Path(folder) / "copy", symlinks=True)), *arguments)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,41 @@
+"""A document that is written back loses nothing, and is spelled as metagit spells it."""
+
+import json
+
+import pytest
+
+from metagit_mcp.adapters.json_documents import parse_document, render_document
+
+
+def test_a_document_comes_back_as_metagit_writes_it() -> None:
+    document = {"title": "Größe \u2028 名前", "number": 12345678901234567890123, "half": 0.1, "none": None, "list": [{}]}
+    raw = (json.dumps(document, indent=2) + "\n").encode()
+    assert list(parse_document(raw)) == list(document)
+    assert render_document(parse_document(raw)) == raw
+    assert raw.isascii()
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"", "Expecting value at line 1 column 1"),
+        (b'{"a": 1', "Expecting ',' delimiter at line 1 column 8"),
+        (b"[]", "it must hold one JSON object"),
+        (b'{"secret": NaN}', "NaN is no JSON number"),
+        (b'{"secret": \xff}', "not UTF-8 at byte 11"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_no_document_is_refused_without_its_content(raw: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match="^") as caught:
+        parse_document(raw)
+    assert str(caught.value) == said
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert parse_document(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+def test_a_number_without_a_word_in_json_is_not_written() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        render_document({"a": float("inf")})
