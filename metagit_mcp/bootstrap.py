@@ -5,6 +5,7 @@ It loads neither the MCP SDK nor networkx, and it opens no file of the workspace
 
 import os
 import signal
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -36,13 +37,15 @@ __all__ = ["Application", "init_workspace", "open_application"]
 
 @value
 class Application:
-    """The use cases over one workspace."""
+    """The use cases over one workspace, the current view that they share, and what lets go of its files."""
 
+    current: Current
     schedule: Schedule
     policies: Policies
     tasks: Tasks
     work: Work
     place: WorkspacePlace
+    close: Callable[[], None]
 
 
 def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offload: Offload) -> Application:
@@ -55,8 +58,9 @@ def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offl
     _arm(settings.fault)
     place = find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
     root, notices = place.path, Notices()
+    changes = open_changes(root, WATCHED, mode=settings.watch)
     clock, ids = _clock(settings), _ids(settings)
-    source = WorkspaceFiles(root, open_changes(root, WATCHED, mode=settings.watch), notices)
+    source = WorkspaceFiles(root, changes, notices)
     log = DecisionLogFiles(root)
     current = Current(source, clock, offload)
     caller = Caller(
@@ -67,11 +71,13 @@ def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offl
         surface=surface,
     )
     return Application(
+        current=current,
         schedule=Schedule(place, current, log, source, ids, offload, caller),
         policies=Policies(current, PolicyFileStore(root, notices), log, clock, ids, offload, caller),
         tasks=Tasks(current, GraphFileStore(root, notices), log, clock, ids, offload),
         work=Work(current, ApprovalFileStore(root), log, clock, ids, offload),
         place=place,
+        close=changes.close,
     )
 
 

@@ -7,7 +7,6 @@ alike, or end one in the middle of a write.
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final, Literal, cast
 
 from metagit_mcp.domain.value import value
@@ -99,11 +98,17 @@ def _toolsets(names: Iterable[str] | None) -> frozenset[str]:
     if names is None:
         return DEFAULT_TOOLSETS
     chosen = frozenset(names)
-    for name in sorted(chosen.difference(TOOLSETS)):
-        nearest = get_close_matches(name, TOOLSETS, n=1, cutoff=0.0)[0]
-        hint = f"Known toolsets: {', '.join(TOOLSETS)}; the nearest is {nearest}."
+    unknown = sorted(chosen.difference(TOOLSETS))
+    if unknown:
+        hint = f"Known toolsets: {', '.join(TOOLSETS)}; the nearest is {_nearest(unknown[0])}."
         raise InvalidInput("--toolsets names an unknown toolset", hint=hint, field="toolsets")
     return chosen
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    return get_close_matches(name, TOOLSETS, n=1, cutoff=0.0)[0]
 
 
 def _watch(text: str) -> Watch:

@@ -30,11 +30,15 @@ _NO_VALUES: Final = (None,) * len(OWN_NODE_FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept: the policy's own part, our fields per graph and node; a warning when the file is unusable."""
+    """What is kept: the policy's own part, our fields per graph and node; a warning when the file is unusable.
+
+    `passing` says that it could not be reached at the moment.
+    """
 
     policy: Mapping[str, Any] = field(default_factory=dict)
     graphs: Mapping[str, Nodes] = field(default_factory=dict)
     warning: str = ""
+    passing: bool = False
 
     def nodes(self, graph_id: str) -> Nodes:
         """Return what is kept of one graph, by node."""
@@ -60,7 +64,7 @@ def read_kept(root: str) -> Kept:
     try:
         return _read(root)
     except StoreUnavailable as error:
-        return Kept(warning=error.message)
+        return Kept(warning=error.message, passing=True)
 
 
 def _read(root: str) -> Kept:

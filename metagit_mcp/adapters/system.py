@@ -1,13 +1,9 @@
-"""The time, fresh ids, and where blocking work runs: what the operating system gives, or a test. Knows no workspace."""
+"""The time and fresh ids, as the operating system gives them or as a test wants them. Knows no workspace."""
 
 import itertools
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import TypeVar
-
-R = TypeVar("R")
 
 
 class SystemClock:
@@ -49,21 +45,3 @@ class SeededIds:
     def new(self) -> str:
         """Return the next 32 hexadecimal digits of the sequence."""
         return blake2b(f"{self._seed} {next(self._numbers)}".encode(), digest_size=16).hexdigest()
-
-
-class InlineOffload:
-    """Runs blocking work right where it is asked for: right for a command that does one thing."""
-
-    async def __call__(self, blocking: Callable[[], R]) -> R:
-        """Return what `blocking` returns."""
-        return blocking()
-
-
-class ThreadOffload:
-    """Runs blocking work in a worker thread, so that a server's event loop goes on."""
-
-    async def __call__(self, blocking: Callable[[], R]) -> R:
-        """Return what `blocking` returns; a cancelled caller still waits for it, since a write must not be torn."""
-        from anyio import to_thread  # noqa: PLC0415 - a command that does one thing needs no threads
-
-        return await to_thread.run_sync(blocking)

@@ -117,7 +117,10 @@ class WorkspaceFiles:
         kept = self._kept
         if stale.has(SCHEDULE, KEPT_NAME):
             fresh = read_kept(self._root)
-            kept = kept if fresh == kept else fresh
+            is_former_better = fresh.passing and self._image is not None
+            kept = kept if fresh == kept or is_former_better else fresh
+            if fresh.passing:
+                self._stale.add(SCHEDULE, KEPT_NAME)
         if stale.has(SCHEDULE, POLICY_NAME) or kept.policy != self._kept.policy:
             self._policy.refresh(kept)
         self._kept = kept

@@ -17,7 +17,10 @@ _NAMED = 10
 
 @value
 class View:
-    """One consistent look at the workspace: what was read, the queue over it, and the instant."""
+    """One consistent look at the workspace: what was read, the queue over it, and the instant.
+
+    The queue is shared and may be rebuilt while the holder waits for something: use it before the next await.
+    """
 
     image: WorkspaceImage
     policy: SchedulePolicy

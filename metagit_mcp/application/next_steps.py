@@ -29,8 +29,9 @@ def after_next(decisions: Sequence[ScheduleDecision], counted: Census) -> str:
         return _nothing(counted)
     first = decisions[0]
     return (
-        f"Set node {first.node_id} of graph {first.graph_id} to running with metagit_task_update, do the work, then "
-        "set it to completed, or to blocked with blocker_reason. Then ask for the next."
+        f"Set node {first.node_id} of graph {first.graph_id} to running with metagit_task_update and your agent_id (a "
+        "refusal means that another agent was faster: ask again), do the work, then set it to completed, or to blocked "
+        "with blocker_reason. Then ask for the next."
     )
 
 

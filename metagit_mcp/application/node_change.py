@@ -51,11 +51,11 @@ def revised_node(
     given = _given(request, before)
     refuse_lowering(before, given)
     after = {**before, **given}
-    if after == before:
-        return before, before, None
-    if given.get("status") == "running":
+    if given.get("status") == "running" and not _is_repeated(request, before):
         loaded = load_graph(graph_id, compact(record or {}))
         _refuse_start(loaded, request.node_id, policy, approvals, now)
+    if after == before:
+        return before, before, None
     after["updated_at"] = instant_of(now)
     rows[place] = after
     revised = {**(record or {}), "nodes": rows, "updated_at": after["updated_at"]}
@@ -92,6 +92,12 @@ def _given(request: TaskUpdateRequest, before: Json) -> Json:
     if given.get("status", "blocked") != "blocked" and before.get("blocker_reason") is not None:
         given["blocker_reason"] = None
     return given
+
+
+def _is_repeated(request: TaskUpdateRequest, before: Json) -> bool:
+    """Whether the agent that started the node says so again, for example after a lost reply."""
+    agent_id = request.agent_id
+    return before.get("status") == "running" and agent_id is not None and before.get("agent_id") == agent_id
 
 
 def _refuse_start(

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
-from metagit_mcp.domain.text import is_id, shown
+from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, LoadedGraph, TaskNode
+from metagit_mcp.domain.text import is_id, known_word, shown
 from metagit_mcp.wire.responses import GraphRecord, NodeRecord
 
 
@@ -13,10 +13,10 @@ def node_record(graph_id: str, node: TaskNode) -> NodeRecord:
         graph_id=graph_id,
         node_id=node.node_id,
         title=shown(node.title),
-        status=shown(node.status, 20),
+        status=known_word(node.status, STATUSES),
         depends_on=tuple(name for name in node.depends_on if is_id(name)),
         priority=node.priority,
-        blocker_note=_text(node.blocker_reason, 500),
+        note=_text(node.blocker_reason, 500),
         project=_text(node.project),
         repository=_text(node.repository),
         agent_id=_text(node.agent_id),
@@ -51,7 +51,7 @@ def graph_record(loaded: LoadedGraph, node_ids: Collection[str]) -> GraphRecord:
         graph_id=loaded.graph_id,
         title=shown(graph.title),
         goal=shown(graph.intent.goal, 500) if graph.intent is not None else "",
-        status=shown(graph.status, 20),
+        status=known_word(graph.status, GRAPH_STATUSES),
         nodes_total=len(graph.nodes),
         nodes=tuple(node_record(loaded.graph_id, node) for node in graph.nodes if node.node_id in wanted),
     )

@@ -54,6 +54,7 @@ class Schedule:
             usable_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, request.agent_id, request.capabilities)
         planned = plan(view.queue, asker, request.limit, request.graph_id)
+        counted = census(view.queue, asker, request.graph_id)
         decisions = self._decisions(view, asker, planned.picks, skipped=False)
         skipped = self._decisions(view, asker, planned.skipped, skipped=True)
         if not request.preview:
@@ -61,7 +62,6 @@ class Schedule:
             decisions, skipped = logged[: len(decisions)], logged[len(decisions) :]
         if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "brief":
             decisions, skipped = list(map(_brief, decisions)), list(map(_brief, skipped))
-        counted = census(view.queue, asker, request.graph_id)
         return NextAnswer(
             decisions=tuple(decisions),
             skipped=tuple(skipped),
@@ -83,10 +83,11 @@ class Schedule:
         Raises:
             PolicyInvalid, GraphNotFound, GraphInvalid, NodeNotFound, NodeAmbiguous: nothing to tell of.
         """
+        # The log first: a view is used before anything else is waited for, or its queue may be rebuilt meanwhile.
+        recent, warnings = await self._offload(lambda: self._log.recent(request.recent, request.graph_id))
         view = await self._current.view()
         if request.graph_id is not None and request.graph_id not in view.image.graphs:
             raise GraphNotFound(f"No task graph is called {request.graph_id}.", graph_id=request.graph_id)
-        recent, warnings = await self._offload(lambda: self._log.recent(request.recent, request.graph_id))
         asker = self._asker(view, None, None)
         return status_answer(view, asker, request, recent, warnings, self._place)
 

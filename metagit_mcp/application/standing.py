@@ -8,8 +8,8 @@ from metagit_mcp.application.current import View, find_node
 from metagit_mcp.application.next_steps import approve_command, update_command
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.policy import MICRO
-from metagit_mcp.domain.tasks import TaskNode
-from metagit_mcp.domain.text import shown
+from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, TaskNode
+from metagit_mcp.domain.text import known_word, shown
 from metagit_mcp.scheduling.cycle import Stuck, census, plan
 from metagit_mcp.scheduling.eligibility import ReasonKind
 from metagit_mcp.scheduling.explain import explain
@@ -103,7 +103,7 @@ def _group(view: View, asker: Asker, graph_id: str) -> GroupStatus:
     return GroupStatus(
         graph_id=graph_id,
         title="" if graph is None else shown(graph.title),
-        state="invalid" if graph is None else shown(graph.status, 20),
+        state="invalid" if graph is None else known_word(graph.status, GRAPH_STATUSES),
         nodes=len(group.rules.shape.by_id),
         ready=group.ready_count,
         runnable=census(view.queue, asker, graph_id).runnable,
@@ -162,7 +162,7 @@ def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanatio
         graph_id=loaded.graph_id,
         node_id=node.node_id,
         title=shown(node.title),
-        status=shown(node.status, 20),
+        status=known_word(node.status, STATUSES),
         runnable=not told.against,
         reasons=tuple(
             ReasonAgainst(reason=reason.kind, text=reason.text, note=reason.note or None) for reason in told.against

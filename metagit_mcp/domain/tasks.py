@@ -22,6 +22,7 @@ Name = Annotated[str, MinLen(1)]
 
 OPEN_STATUSES: Final = ("pending", "ready")
 STATUSES: Final = (*OPEN_STATUSES, "blocked", "running", "completed", "cancelled")
+GRAPH_STATUSES: Final = ("active", "completed", "cancelled")
 FINISHED_STATUSES: Final = ("completed", "cancelled")
 DEFAULT_TOKENS: Final = 1000
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 _PLAIN = re.compile(r"[ -~]*\Z")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -37,3 +38,8 @@ def is_id(text: str) -> bool:
 def shown_id(text: str) -> str:
     """Return an id as it may stand in a reason; anything that is no id is named as such instead of quoted."""
     return text if is_id(text) else "(not a valid id)"
+
+
+def known_word(word: str, known: Collection[str]) -> str:
+    """Return a word of a fixed vocabulary, or `unknown` for anything else that stands in its place."""
+    return word if word in known else "unknown"

@@ -12,6 +12,8 @@ from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN
 T = TypeVar("T")
 Json = dict[str, Any]
 _BOM = b"\xef\xbb\xbf"
+# Far above every bound of ours, and below the length at which Python refuses to read a number.
+_LONGEST_INT = 1000
 
 
 _ADAPTERS: Final[dict[type[Any], TypeAdapter[Any]]] = {}
@@ -47,6 +49,29 @@ def parse_json(raw: bytes) -> object:
         ValueError: with the position, never with the content.
     """
     return from_json(raw.removeprefix(_BOM), allow_inf_nan=False)
+
+
+def parse_leniently(raw: bytes) -> object:
+    """Return the JSON value in `raw`, accepting what only strings and numbers can be wrong with.
+
+    Half of a surrogate pair in a string, NaN and numbers out of any range come through, so that the field they
+    stand in can be named; `parse_json` refuses the whole text for them.
+
+    Raises:
+        ValueError: with the position, never with the content.
+    """
+    import json  # noqa: PLC0415 - only a text that pydantic refused needs it
+
+    try:
+        return json.loads(raw.removeprefix(_BOM).decode(), parse_int=_whole)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start}") from None
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INT else float("inf")
 
 
 def has_bom(raw: bytes) -> bool:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.wire.codec import Json, adapter, first_problem, has_bom, parse_json, problem
+from metagit_mcp.wire.codec import Json, adapter, first_problem, has_bom, parse_leniently, problem
 
 Kept = Mapping[str, Mapping[str, Any]]
 _NAMED: Final = 5
@@ -57,7 +57,7 @@ def invalid_graph(graph_id: str, why: str, digest: str = "") -> LoadedGraph:
 
 def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
     try:
-        record = parse_json(raw)
+        record = parse_leniently(raw)
     except ValueError as error:
         return invalid_graph(graph_id, f"not valid JSON: {error}", digest)
     if not isinstance(record, dict):

@@ -13,7 +13,7 @@ from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
 from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, is_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.wire.codec import Json, adapter, first_problem, parse_json
+from metagit_mcp.wire.codec import Json, adapter, compact, first_problem, parse_json
 from metagit_mcp.wire.portable import input_schema
 
 T = TypeVar("T")
@@ -172,6 +172,7 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
         if name not in kinds:
             raise _unknown(name, kinds)
     given = {name: _decoded(each, kinds[name], name) for name, each in arguments.items() if each not in (None, "")}
+    _refuse_half_characters(given)
     try:
         request = adapter(shape).validate_python(given)
     except ValidationError as error:
@@ -191,6 +192,14 @@ def _kinds(shape: type[Any]) -> Mapping[str, str]:
     if shape not in _KINDS:
         _KINDS[shape] = {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
     return _KINDS[shape]
+
+
+def _refuse_half_characters(given: Json) -> None:
+    """Refuse half of a surrogate pair here, since no answer and no file could hold it."""
+    try:
+        compact(given)
+    except ValueError:
+        raise InvalidInput("a text holds half of a character (a lone surrogate)") from None
 
 
 def _unknown(name: str, kinds: Mapping[str, str]) -> InvalidInput:

@@ -212,7 +212,7 @@ class NodeRecord:
     status: str
     depends_on: tuple[str, ...] = ()
     priority: int = 0
-    blocker_note: str | None = None
+    note: str | None = None
     project: str | None = None
     repository: str | None = None
     agent_id: str | None = None

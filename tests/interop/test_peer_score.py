@@ -8,23 +8,29 @@ deadline or an urgency, and nothing was decided before.
 
 from __future__ import annotations
 
-import importlib
+import asyncio
 import json
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pytest
 
+from metagit_mcp.bootstrap import open_application
+from metagit_mcp.scheduling.cycle import plan
+from metagit_mcp.scheduling.explain import explain
+from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.settings import settings_from
 from tests.interop.peer import Metagit
 from tests.workloads import write_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.interop
+R = TypeVar("R")
 
 NODES = 10_000
 GRAPHS = 40
@@ -96,8 +102,23 @@ class Exact(NamedTuple):
 
 def ours(root: Path) -> list[Ranked]:
     """Every ready node of the workspace, as this project ranks them."""
-    bootstrap = importlib.import_module("metagit_mcp.bootstrap")
-    return [Ranked(*place) for place in bootstrap.ranking(root)]
+    settings = settings_from({}, workspace=str(root))
+    view = asyncio.run(open_application(settings, surface="cli", offload=at_once).current.view())
+    asker = Asker()
+    return [
+        Ranked(
+            pick.graph_id,
+            pick.node.node_id,
+            pick.score,
+            explain(view.queue, asker, pick.graph_id, pick.node.node_id).reasons,
+        )
+        for pick in plan(view.queue, asker, NODES).picks
+    ]
+
+
+async def at_once(blocking: Callable[[], R]) -> R:
+    """Nothing else waits here, so nothing needs a thread."""
+    return blocking()
 
 
 def theirs(root: Path) -> list[Ranked]:

@@ -179,15 +179,20 @@ def test_a_refused_step_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "line"),
+    ("sabotage", "line"),
     [
-        ("print('no workspace'); raise SystemExit(3)", "metagit-mcp init WORKSPACE ended with 3: no workspace"),
-        ("import time; time.sleep(60)", "metagit-mcp init WORKSPACE did not end within 1 seconds"),
+        (
+            "programs._PROGRAM = ('-c', 'raise SystemExit(print(\"no workspace\") or 3)')",
+            "metagit-mcp init WORKSPACE ended with 3: no workspace",
+        ),
+        (
+            "programs._PROGRAM = ('-c', 'import time; time.sleep(60)'); programs._ANSWER_SECONDS = 1",
+            "metagit-mcp init WORKSPACE did not end within 1 seconds",
+        ),
     ],
     ids=["it fails", "it hangs"],
 )
-def test_a_command_that_does_not_do_its_part_ends_the_demo(program: str, line: str, tmp_path: Path) -> None:
-    sabotage = f"programs._ANSWER_SECONDS = 1; programs._PROGRAM = ('-c', {program!r})"
+def test_a_command_that_does_not_do_its_part_ends_the_demo(sabotage: str, line: str, tmp_path: Path) -> None:
     assert ended_with(sabotage, tmp_path) == [f"The step failed: {line}"]
 
 

@@ -89,7 +89,7 @@ async def connected(root: Path, agent_id: str, *, mode: str) -> AsyncIterator[Ag
     """Start a server for the agent and connect to it; `mode` is the SDK's name for how a connection is opened."""
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=[*_PROGRAM, "serve", "--workspace", str(root), "--agent-id", agent_id, "--toolsets", "schedule,tasks"],
+        args=[*_PROGRAM, "serve", "--workspace", str(root), "--agent-id", agent_id],
         env=environment(),
         cwd=root,
     )

@@ -1,16 +1,8 @@
 """Time and ids as the system gives them, or fixed so that two processes answer alike."""
 
-import threading
 from datetime import UTC, datetime, timedelta, timezone
 
-from metagit_mcp.adapters.system import (
-    FixedClock,
-    InlineOffload,
-    RandomIds,
-    SeededIds,
-    SystemClock,
-    ThreadOffload,
-)
+from metagit_mcp.adapters.system import FixedClock, RandomIds, SeededIds, SystemClock
 
 
 def test_the_system_tells_the_time_in_utc() -> None:
@@ -39,11 +31,3 @@ def test_seeded_ids_repeat_with_the_seed_only() -> None:
     assert drawn == [again.new() for _ in range(100)]
     assert len({*drawn, *(other.new() for _ in range(100))}) == 200
     assert {len(each) for each in drawn} == {32}
-
-
-async def test_inline_work_runs_right_here() -> None:
-    assert await InlineOffload()(threading.get_ident) == threading.get_ident()
-
-
-async def test_threaded_work_runs_elsewhere() -> None:
-    assert await ThreadOffload()(threading.get_ident) != threading.get_ident()

@@ -76,7 +76,7 @@ def test_a_path_is_looked_at_before_every_answer(reader: Reader, root: Path) -> 
     ],
 )
 def test_a_bad_row_costs_only_itself(fields: Json, why: str, reader: Reader, root: Path) -> None:
-    put(root / NAME, {"worktrees": [row(root, **fields), row(root)]})
+    put(root / NAME, {"worktrees": [{**row(root), **fields}, row(root)]})
     assert trees(reader) == (tree(root),)
     assert reader.warnings() == (f"{NAME}: worktrees/0: {why}; the row is passed over",)
 

@@ -1,0 +1,110 @@
+"""What flags and environment mean: a flag wins, and what is empty or an unset `${VAR}` is absent."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from metagit_mcp.errors import InvalidInput
+from metagit_mcp.settings import Settings, settings_from
+
+UNSET = ("", "  ", "${CLAUDE_PROJECT_DIR}", "${workspaceFolder}/sub")
+
+
+def test_without_flags_and_environment_there_are_defaults() -> None:
+    settings = settings_from({})
+    assert settings == Settings(workspace_from="")
+    assert settings.toolsets == {"schedule", "tasks"}
+    assert (settings.workspace, settings.project_dir, settings.watch) == (None, None, "auto")
+    assert (settings.clock, settings.ids, settings.fault) == (None, None, None)
+
+
+def test_the_workspace_is_named_by_the_first_that_says_something() -> None:
+    environ = {"METAGIT_WORKSPACE": "/b", "METAGIT_WORKSPACE_ROOT": "/c", "CLAUDE_PROJECT_DIR": "/d"}
+    found = [settings_from(environ, workspace="/a")]
+    for name in ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT"):
+        found.append(settings_from(environ))
+        del environ[name]
+    found.append(settings_from(environ))
+    assert [(each.workspace, each.workspace_from) for each in found] == [
+        ("/a", "--workspace"),
+        ("/b", "METAGIT_WORKSPACE"),
+        ("/c", "METAGIT_WORKSPACE_ROOT"),
+        (None, ""),
+    ]
+    assert {each.project_dir for each in found} == {"/d"}
+
+
+@pytest.mark.parametrize("unset", UNSET)
+def test_what_says_nothing_is_absent(unset: str) -> None:
+    variables = ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT", "CLAUDE_PROJECT_DIR", "METAGIT_WATCH")
+    tests = ("METAGIT_MCP_CLOCK", "METAGIT_MCP_IDS", "METAGIT_MCP_FAULT")
+    environ = dict.fromkeys((*variables, *tests), unset)
+    assert settings_from(environ, workspace=unset, agent_id=unset, operator=unset) == settings_from({})
+    environ["METAGIT_WORKSPACE_ROOT"] = "/c"
+    assert settings_from(environ, workspace=unset).workspace == "/c"
+
+
+def test_flags_are_taken_over() -> None:
+    settings = settings_from(
+        {},
+        agent_id="team/agent-1@host",
+        capabilities=["gpu", "net", "gpu"],
+        operator="Ada Lovelace",
+        policy_read_only=True,
+        toolsets=["tasks", "schedule"],
+    )
+    assert settings == Settings(
+        workspace_from="",
+        agent_id="team/agent-1@host",
+        capabilities=frozenset({"gpu", "net"}),
+        operator="Ada Lovelace",
+        policy_read_only=True,
+        toolsets=frozenset({"schedule", "tasks"}),
+    )
+
+
+def test_no_capabilities_are_not_the_same_as_none_said() -> None:
+    assert settings_from({}, capabilities=[]).capabilities == frozenset()
+    assert settings_from({}).capabilities is None
+
+
+def test_test_settings_come_from_the_environment() -> None:
+    environ = {
+        "METAGIT_WATCH": "stat",
+        "METAGIT_MCP_CLOCK": "2026-12-01T12:00:00+02:00",
+        "METAGIT_MCP_IDS": "seed",
+        "METAGIT_MCP_FAULT": "graph.renamed",
+    }
+    settings = settings_from(environ)
+    at = datetime(2026, 12, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    assert (settings.watch, settings.clock, settings.ids, settings.fault) == ("stat", at, "seed", "graph.renamed")
+    assert settings_from({"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00Z"}).clock == datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+
+BAD: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
+    ({}, {"agent_id": "-x"}, "agent_id", "--agent-id must be letters, digits"),
+    ({}, {"agent_id": "a b"}, "agent_id", "--agent-id must be letters, digits"),
+    ({}, {"agent_id": "x" * 257}, "agent_id", "--agent-id must be letters, digits"),
+    ({}, {"agent_id": "a\n"}, "agent_id", "--agent-id must be letters, digits"),
+    ({}, {"toolsets": ["schedle"]}, "toolsets", "--toolsets names an unknown toolset"),
+    ({"METAGIT_WATCH": "poll"}, {}, "METAGIT_WATCH", "METAGIT_WATCH must be one of auto, inotify, stat"),
+    ({"METAGIT_MCP_CLOCK": "noon"}, {}, "METAGIT_MCP_CLOCK", "METAGIT_MCP_CLOCK must be an RFC 3339 instant"),
+    ({"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00"}, {}, "METAGIT_MCP_CLOCK", "METAGIT_MCP_CLOCK must be an RFC 3339"),
+]
+
+
+@pytest.mark.parametrize(("environ", "flags", "field", "said"), BAD)
+def test_a_value_that_cannot_be_is_refused_by_name(
+    environ: dict[str, str], flags: dict[str, Any], field: str, said: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        settings_from(environ, **flags)
+    assert caught.value.details == {"field": field}
+    assert caught.value.message.startswith(said)
+
+
+def test_the_nearest_toolset_is_named() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        settings_from({}, toolsets=["schedle", "tasks"])
+    assert caught.value.hint == "Known toolsets: schedule, tasks; the nearest is schedule."
