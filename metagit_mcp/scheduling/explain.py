@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
 from metagit_mcp.domain.policy import MICRO
@@ -15,6 +16,10 @@ from metagit_mcp.scheduling.eligibility import Reason
 from metagit_mcp.scheduling.moment import is_warm
 from metagit_mcp.scheduling.scoring import factors, reasons
 from metagit_mcp.scheduling.snapshot import Asker
+
+
+# A path or a command is of no use when it is cut; this is the longest path that systems take.
+_LONGEST_WORD: Final = 4096
 
 
 def decision(
@@ -52,7 +57,7 @@ def _hints(queue: WorkspaceQueue, asker: Asker, pick: Pick) -> DispatchHints:
         depends_on=tuple(name for name in node.depends_on if is_id(name)),
         handoff=Handoff(
             prompt=f"Work on node {node.node_id} of graph {pick.graph_id}.",
-            context_pack=_shown_or_none(node.compiled_context_path),
+            context_pack=_shown_or_none(node.compiled_context_path, _LONGEST_WORD),
         ),
         project=_shown_or_none(node.project),
         repository=_shown_or_none(node.repository),
@@ -65,8 +70,8 @@ def _hints(queue: WorkspaceQueue, asker: Asker, pick: Pick) -> DispatchHints:
     )
 
 
-def _shown_or_none(text: str | None) -> str | None:
-    return (shown(text) or None) if text else None
+def _shown_or_none(text: str | None, limit: int = 200) -> str | None:
+    return (shown(text, limit) or None) if text else None
 
 
 def _worktree(queue: WorkspaceQueue, asker: Asker, node: TaskNode) -> str | None:
@@ -78,7 +83,7 @@ def _worktree(queue: WorkspaceQueue, asker: Asker, node: TaskNode) -> str | None
         if tree.repository == repository and is_warm(tree, asker, queue.snapshot)
     ]
     best = min(trees, key=lambda tree: (tree.agent_id != asker.agent_id, tree.path), default=None)
-    return None if best is None else _shown_or_none(best.path)
+    return None if best is None else _shown_or_none(best.path, _LONGEST_WORD)
 
 
 def _acl_commands(node: TaskNode) -> Iterator[str]:
@@ -89,14 +94,16 @@ def _acl_commands(node: TaskNode) -> Iterator[str]:
         except ValueError:
             continue
         if words[:1] == ["metagit"]:
-            yield shlex.join(shown(word) for word in words)
+            yield shlex.join(shown(word, _LONGEST_WORD) for word in words)
 
 
 def _compile_command(node: TaskNode) -> str | None:
     project, repository = shown(node.project or ""), shown(node.repository or "")
     if not project or not repository:
         return None
-    name = repository.rstrip("/").rsplit("/", 1)[-1]
+    name = repository.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    if not name:
+        return None
     words = ["metagit", "context", "compile", "--project", project, "--repo", name, "--task-id", node.node_id]
     return shlex.join(words)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PROGRAM = [sys.executable, "-m", "metagit_mcp"]
 SAME = {"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00Z", "METAGIT_MCP_IDS": "parity"}
-TOOLSETS = "schedule,work,tasks"
+TOOLSETS = "schedule,tasks"
 Json = dict[str, Any]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from metagit_mcp.adapters.fault_points import FAULT_POINTS
 from metagit_mcp.bootstrap import init_workspace, open_application
-from metagit_mcp.errors import InvalidInput, WorkspaceNotFound
+from metagit_mcp.errors import AuthForbidden, InvalidInput, WorkspaceNotFound
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.requests import NextRequest, PolicyRequest, TaskPlanRequest, parse_request
 from tests.scenarios.at_once import at_once, finished
@@ -38,30 +38,28 @@ def settings(root: Path, **changes: object) -> Settings:
 
 
 def test_the_use_cases_share_one_workspace_clock_and_ids(root: Path) -> None:
-    decided = []
+    made = open_application(settings(root, ids="plan"), surface="mcp", offload=at_once)
+    plan = {"title": "Ship", "graph_id": "ship", "nodes": [{"node_id": "build", "title": "Build"}]}
+    finished(made.tasks.plan(parse_request(TaskPlanRequest, plan)))
+
+    ids = []
     for seed in ("one", "one", "two"):
-        made = settings(root, clock=AT, ids=seed, agent_id="agent-1")
-        application = open_application(made, surface="mcp", offload=at_once)
+        application = open_application(settings(root, clock=AT, ids=seed), surface="mcp", offload=at_once)
         assert (application.place.path, application.place.chosen_by) == (str(root), "--workspace")
-        if seed == "one" and not decided:
-            plan = {"title": "Ship", "graph_id": "ship", "nodes": [{"title": "Build"}]}
-            finished(application.tasks.plan(parse_request(TaskPlanRequest, plan)))
-        answer = finished(application.schedule.next(parse_request(NextRequest, {"preview": True})))
-        decided.append([(each.decision_id, each.at, each.node_id) for each in answer.decisions])
-    assert [[(at, node) for _, at, node in each] for each in decided] == [[(AT, decided[0][0][2])]] * 3
-    assert decided[1] != decided[2]
+        (decision,) = finished(application.schedule.next(parse_request(NextRequest, {"preview": True}))).decisions
+        assert (decision.at, decision.node_id) == (AT, "build")
+        ids.append(decision.decision_id)
+    assert ids[0] == ids[1] != ids[2]
 
 
 def test_the_caller_has_the_authority_of_the_settings(root: Path) -> None:
-    for changes, allowed in (({}, False), ({"operator": "ada"}, True), ({"policy_read_only": True}, False)):
-        application = open_application(settings(root, **changes), surface="mcp", offload=at_once)
-        request = parse_request(PolicyRequest, {"action": "set", "patch": '{"slots": 3}'})
-        try:
-            assert finished(application.policies.run(request)).changed is True
-        except Exception as error:  # noqa: BLE001 - the code is compared
-            assert (getattr(error, "code", error), allowed) == ("AUTH_FORBIDDEN", False)
-        else:
-            assert allowed is True
+    request = parse_request(PolicyRequest, {"action": "set", "patch": '{"slots": 3}'})
+    for forbidding in ({}, {"policy_read_only": True}, {"operator": "ada", "policy_read_only": True}):
+        application = open_application(settings(root, **forbidding), surface="mcp", offload=at_once)
+        with pytest.raises(AuthForbidden):
+            finished(application.policies.run(request))
+    application = open_application(settings(root, operator="ada"), surface="mcp", offload=at_once)
+    assert finished(application.policies.run(request)).changed is True
 
 
 def test_no_workspace_is_an_error_and_opening_one_writes_nothing(root: Path, tmp_path: Path) -> None:

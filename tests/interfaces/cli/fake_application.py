@@ -106,6 +106,7 @@ SAMPLES: dict[str, Any] = {
     "tasks.update": update_answer(),
     "tasks.list": (plan_answer().graph,),
     "tasks.show": NODE,
+    "work.approvable": (NODE, "digest of build"),
     "work.approve": APPROVAL,
 }
 

@@ -29,7 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "unknown-graph": {"schedule.next": GraphNotFound("No task graph is called x.", hint="Known: shop.", graph_id="x")},
     "broken": {"schedule.next": ValueError("the secret")},
-    "echo": {"work.approve": lambda _node, _graph, person: replace(APPROVAL, approved_by=person)},
+    "echo": {"work.approve": lambda _node, _graph, person, _digest: replace(APPROVAL, approved_by=person)},
     "interrupted": {"schedule.next": interrupt},
     "hostile": {
         "schedule.next": next_answer(replace(DECISION, title=HOSTILE)),

@@ -80,7 +80,7 @@ def test_flags_become_the_request(run: Run, line: str, request_: object) -> None
         ("task show build --graph-id shop", [("tasks.show", ("build", "shop"))]),
         (
             "work approve build --operator ada",
-            [("tasks.show", ("build", None)), ("work.approve", ("build", "shop", "ada"))],
+            [("work.approvable", ("build", None)), ("work.approve", ("build", "shop", "ada", "digest of build"))],
         ),
     ],
 )

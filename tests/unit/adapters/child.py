@@ -22,7 +22,7 @@ NOBODY = 65534
 def write(root: str, path: str, kind: str, text: str) -> None:
     """Write `text` the way the kind of file is written, under its lock."""
     raw = text.encode()
-    if kind in {"decisions", "events"}:
+    if kind in {"decisions", "events", "audit"}:
         append_lines(path, [raw], root=root, kind=kind, mode=0o600)
     elif kind == "policy":
         with locked_in_place(path, root=root, kind=kind, first=b"{}"):

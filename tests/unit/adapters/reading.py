@@ -70,9 +70,18 @@ class Time:
         self.now_ns += round(seconds * 1e9)
         self.on_pause(self.pauses)
 
+    def at_pause(self, number: int, path: Path, document: object) -> None:
+        """Write a document in place during the pause of this number."""
+        self.on_pause = lambda pauses: _put_if(path, document, now=pauses == number)
+
     def just_after(self, path: Path) -> None:
         """Move to the moment after the file was written."""
         self.now_ns = path.stat().st_mtime_ns + 1_000_000
+
+
+def _put_if(path: Path, document: object, *, now: bool) -> None:
+    if now:
+        put(path, document)
 
 
 class Reader:

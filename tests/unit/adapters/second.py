@@ -67,6 +67,8 @@ def _log(root: str) -> None:
 
 
 WRITES: dict[str, Callable[[str], None]] = {"graph": _graph, "policy": _policy, "approval": _approval, "log": _log}
+
+
 def init(root: str) -> object:
     """Make a workspace."""
     return init_workspace(root)[1]

@@ -110,6 +110,14 @@ def test_events_stand_beside_the_decisions_in_metagits_shape(log: DecisionLogFil
     assert lines(root / ".metagit/schedule/decisions.jsonl")[0]["skipped"] is True
 
 
+def test_what_metagit_has_no_word_for_stands_in_a_log_of_its_own(log: DecisionLogFiles, root: Path) -> None:
+    log.append_audit([event("PolicyChanged")])
+    audit = root / ".metagit/schedule/audit.jsonl"
+    assert [(row["type"], row["source"]) for row in lines(audit)] == [("PolicyChanged", "scheduler")]
+    assert audit.stat().st_mode & 0o777 == 0o600
+    assert not (root / ".metagit/events").exists()
+
+
 def test_nothing_to_append_makes_nothing(log: DecisionLogFiles, root: Path) -> None:
     before = sorted(root.rglob("*"))
     log.append([], [])
@@ -201,9 +209,7 @@ def test_a_bad_line_costs_only_itself(bad: object, log: DecisionLogFiles, path: 
 def test_a_torn_line_is_passed_over_and_never_appended_onto(log: DecisionLogFiles, path: Path) -> None:
     write(path, THEIRS, json.dumps(THEIRS).encode()[:-20])
     assert names(log, 10) == ["schema"]
-    assert log.recent(10)[1] == (
-        ".metagit/schedule/decisions.jsonl: the last line is cut off and is passed over",
-    )
+    assert log.recent(10)[1] == (".metagit/schedule/decisions.jsonl: the last line is cut off and is passed over",)
     log.append([decision("a")], [])
     assert names(log, 10) == ["a", "schema"]
     assert log.recent(10)[1] == (

@@ -2,11 +2,11 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from metagit_mcp.domain.tasks import LoadedGraph
 from tests.unit.adapters.reading import Reader, graph, node, put, put_graph
 from tests.unit.adapters.second import run_as_nobody
 
@@ -70,7 +70,17 @@ def test_a_file_that_goes_takes_its_graph_along(reader: Reader, graphs: Path) ->
 
 def test_names_that_are_no_ids_are_warned_of_and_hidden_ones_are_not(reader: Reader, graphs: Path) -> None:
     put_graph(graphs, "good", node("n"))
-    names = (" pad .json", "a b.json", "(x).json", ".json", "..json", ".swp.json", "x.json.lock", "notes.txt", "👍.json")
+    names = (
+        " pad .json",
+        "a b.json",
+        "(x).json",
+        ".json",
+        "..json",
+        ".swp.json",
+        "x.json.lock",
+        "notes.txt",
+        "👍.json",
+    )
     for name in names:
         put(graphs / name, graph(node("n")))
     assert list(reader.read().graphs) == ["good"]
@@ -89,13 +99,14 @@ def test_names_that_are_no_ids_are_warned_of_and_hidden_ones_are_not(reader: Rea
 
 # --- files that cannot be used ---------------------------------------------------------------------------------
 
+NOT_JSON = "not valid JSON: "
 BAD: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "not valid JSON: EOF while parsing a value at line 1 column 0"),
-    "blank": (b" \n", "not valid JSON: EOF while parsing a value at line 2 column 0"),
+    "empty": (b"", NOT_JSON),
+    "blank": (b" \n", NOT_JSON),
+    "not_utf8": (b'{"title": "\xff"}', NOT_JSON),
+    "deep": (b'{"a":' * 100_000, NOT_JSON),
     "list": (b"[]", "the file must hold one JSON object"),
-    "not_utf8": (b'{"title": "\xff"}', "not valid JSON: invalid unicode code point at line 1 column 12"),
-    "nan": (b'{"title": NaN}', "not valid JSON: expected value at line 1 column 11"),
-    "deep": (b'{"a":' * 100_000, "not valid JSON: recursion limit exceeded at line 1 column 1006"),
+    "nan": (b'{"title": NaN}', "title: should be a valid string"),
     "nodes": (b'{"nodes": 5}', "nodes: must be a list"),
 }
 
@@ -106,7 +117,9 @@ def test_a_file_that_is_no_graph_harms_only_itself(case: str, reader: Reader, gr
     put_graph(graphs, "good", node("n"))
     (graphs / "bad.json").write_bytes(raw)
     assert usable(reader) == {"bad": False, "good": True}
-    assert reader.warnings() == (f"graph bad: {why}",)
+    (warning,) = reader.warnings()
+    assert warning.startswith(f"graph bad: {why}")
+    assert warning.endswith(why) is (why != NOT_JSON)
 
 
 def test_a_file_cut_at_any_byte_is_whole_or_refused(reader: Reader, graphs: Path) -> None:
@@ -152,7 +165,7 @@ def _make_huge(path: Path) -> None:
         file.truncate(256 * 1024 * 1024 + 1)
 
 
-REFUSED = {
+REFUSED: dict[Callable[[Path], None], str] = {
     _make_folder: "is not a regular file but a folder",
     _make_pipe: "is not a regular file but a pipe",
     _make_device: "is a link that leads out of the workspace",
@@ -163,7 +176,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("make", REFUSED, ids=lambda make: make.__name__)
-def test_what_is_no_file_of_the_workspace_is_never_opened(make, reader: Reader, graphs: Path) -> None:  # type: ignore[no-untyped-def]  # a function of the table above
+def test_what_is_no_file_of_the_workspace_is_never_opened(
+    make: Callable[[Path], None], reader: Reader, graphs: Path
+) -> None:
     put_graph(graphs, "good", node("n"))
     make(graphs / "bad.json")
     assert usable(reader) == {"bad": False, "good": True}
@@ -230,7 +245,7 @@ def test_a_first_reading_waits_for_a_file_that_is_being_written(reader: Reader, 
     path = graphs / "g.json"
     path.write_text("")
     reader.time.just_after(path)
-    reader.time.on_pause = lambda pauses: put(path, graph(node("n"))) and None if pauses == 3 else None
+    reader.time.at_pause(3, path, graph(node("n")))
     assert list(reader.nodes()) == ["n"]
     assert reader.time.pauses == 3
 
@@ -246,9 +261,8 @@ def test_a_first_reading_waits_200_ms_and_no_longer(reader: Reader, graphs: Path
 def test_a_reading_with_an_unusable_version_only_waits_too(reader: Reader, graphs: Path) -> None:
     path = graphs / "g.json"
     path.write_text("{")
-    bad: LoadedGraph = reader.read().graphs["g"]
-    assert bad.graph is None
+    assert usable(reader) == {"g": False}
     path.write_text("[")
     reader.time.just_after(path)
-    reader.time.on_pause = lambda _: put(path, graph(node("n"))) and None
+    reader.time.at_pause(1, path, graph(node("n")))
     assert list(reader.nodes()) == ["n"]

@@ -52,7 +52,14 @@ def index_of(root: Path) -> Any:  # noqa: ANN401 - JSON
 
 
 def row(graph_id: str, **fields: object) -> Json:
-    return {"graph_id": graph_id, "title": graph_id, "status": "active", "objective_id": None, "updated_at": AT, **fields}
+    return {
+        "graph_id": graph_id,
+        "title": graph_id,
+        "status": "active",
+        "objective_id": None,
+        "updated_at": AT,
+        **fields,
+    }
 
 
 # --- the graph -------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """A document that is written back loses nothing, and is spelled as metagit spells it."""
 
 import json
+import re
 
 import pytest
 
@@ -8,7 +9,13 @@ from metagit_mcp.adapters.json_documents import parse_document, render_document
 
 
 def test_a_document_comes_back_as_metagit_writes_it() -> None:
-    document = {"title": "Größe \u2028 名前", "number": 12345678901234567890123, "half": 0.1, "none": None, "list": [{}]}
+    document = {
+        "title": "Größe \u2028 名前",
+        "number": 12345678901234567890123,
+        "half": 0.1,
+        "none": None,
+        "list": [{}],
+    }
     raw = (json.dumps(document, indent=2) + "\n").encode()
     assert list(parse_document(raw)) == list(document)
     assert render_document(parse_document(raw)) == raw
@@ -27,9 +34,8 @@ def test_a_document_comes_back_as_metagit_writes_it() -> None:
     ],
 )
 def test_what_is_no_document_is_refused_without_its_content(raw: bytes, said: str) -> None:
-    with pytest.raises(ValueError, match="^") as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         parse_document(raw)
-    assert str(caught.value) == said
 
 
 def test_a_byte_order_mark_is_passed_over() -> None:

@@ -122,9 +122,7 @@ def test_a_bad_value_of_ours_is_not_kept_and_ends_nothing(reader: Reader, root: 
     assert kept_of(root)["graphs"] == {"g": {"nodes": {"n": {"slots": 2}}}}
 
 
-def test_the_state_version_follows_what_is_in_force_and_not_kept_json(
-    reader: Reader, root: Path, graphs: Path
-) -> None:
+def test_the_state_version_follows_what_is_in_force_and_not_kept_json(reader: Reader, root: Path, graphs: Path) -> None:
     put_graph(graphs, "g", node("n", slots=2), node("plain"))
     whole = reader.read()
     reader.files.remember()
@@ -185,9 +183,7 @@ def test_our_part_of_the_policy_is_kept(reader: Reader, root: Path, schedule: Pa
     assert kept_of(root) == {"policy": OWN, "graphs": {}}
 
 
-def test_dropped_keys_of_the_policy_stay_in_force_with_one_warning(
-    reader: Reader, root: Path, schedule: Path
-) -> None:
+def test_dropped_keys_of_the_policy_stay_in_force_with_one_warning(reader: Reader, root: Path, schedule: Path) -> None:
     put(schedule / "policy.json", both())
     whole = reader.read()
     reader.files.remember()
@@ -281,10 +277,8 @@ def test_where_nothing_may_be_written_a_warning_says_so(root: Path, graphs: Path
     put_graph(graphs, "g", node("n", slots=2)).chmod(0o644)
     found = run_as_nobody("image", root)
     assert (found["usable"], found["warnings"]) == (["g"], [])
-    assert found["then"] == [
-        "fields of ours are not kept against other programs: "
-        ".metagit/schedule/kept.json.lock cannot be written: Permission denied."
-    ]
+    why = ".metagit/schedule/kept.json.lock cannot be written: Permission denied."
+    assert found["then"] == [f"fields of ours are not kept against other programs: {why}"]
 
 
 def test_unknown_parts_of_a_path_are_mended(root: Path) -> None:

@@ -98,9 +98,7 @@ def test_while_it_is_written_the_last_document_stands(reader: Reader, merges: Pa
     assert reader.files.changed() is False
 
 
-def test_a_merge_that_ended_is_not_read_again(
-    reader: Reader, merges: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_merge_that_ended_is_not_read_again(reader: Reader, merges: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, status in enumerate(("queued", "succeeded", "failed")):
         put(merges / f"a{number}.json", merge(status=status))
     (merges / "bad.json").write_text("{")

@@ -64,9 +64,7 @@ def test_another_spelling_of_the_same_policy_changes_nothing(reader: Reader, sch
 
 def test_a_weight_with_seven_places_is_warned_of(reader: Reader, schedule: Path) -> None:
     put(schedule / "policy.json", {"weights": {"priority": 0.1234567}})
-    assert reader.warnings() == (
-        "policy: weights.priority has more than six decimal places and is rounded half-even",
-    )
+    assert reader.warnings() == ("policy: weights.priority has more than six decimal places and is rounded half-even",)
 
 
 BAD = {
@@ -138,7 +136,7 @@ def test_a_first_reading_waits_for_a_policy_that_is_being_written(reader: Reader
     path = schedule / "policy.json"
     path.write_text("")
     reader.time.just_after(path)
-    reader.time.on_pause = lambda pauses: put(path, {"slots": 3}) and None if pauses == 2 else None
+    reader.time.at_pause(2, path, {"slots": 3})
     policy = reader.read().policy
     assert policy is not None
     assert (policy.slots, reader.time.pauses) == (3, 2)
