@@ -6,7 +6,6 @@ cannot be understood is passed over with a warning.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import make_folder
@@ -136,13 +135,17 @@ def _logged(row: object) -> LoggedDecision:
         raise ValueError("no object")  # noqa: TRY004 - as any other content that is wrong
     hints = row.get("dispatch_hints")
     more = {name: hints.get(name) for name in ("title", "repository")} if isinstance(hints, dict) else {}
-    given = {name: each for name, each in {**more, **row}.items() if each is not None}
+    given = {name: _safe(each) for name, each in {**more, **row}.items() if each is not None}
     logged = adapter(LoggedDecision).validate_python(given)
     if not (is_id(logged.graph_id) and is_id(logged.node_id)):
         raise ValueError("no ids")
-    texts = {name: getattr(logged, name) for name in ("decision_id", "at", "title", "agent_id", "repository")}
-    safe: dict[str, Any] = {name: shown(each) for name, each in texts.items() if each is not None}
-    return replace(logged, reasons=tuple(map(shown, logged.reasons)), **safe)
+    return logged
+
+
+def _safe(each: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(each, str):
+        return shown(each)
+    return [_safe(one) for one in each] if isinstance(each, list) else each
 
 
 def _warnings(tail: Tail, bad: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from metagit_mcp.adapters.kept import EMPTY_LESSON, NO_NODES, Kept, Lesson, Node
 from metagit_mcp.adapters.layout import GRAPHS
 from metagit_mcp.adapters.patience import Draft, Patience
 from metagit_mcp.adapters.refusals import FileRefused
-from metagit_mcp.domain.tasks import LoadedGraph, TaskGraph
+from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown
 from metagit_mcp.errors import StoreUnavailable
 from metagit_mcp.wire.codec import compact
@@ -44,25 +44,27 @@ def read_graph(graph_id: str, raw: bytes, kept: Nodes = NO_NODES) -> GraphReadin
     if not lacks(loaded, kept):
         return GraphReading(loaded, loaded.digest, kept)
     full = load_graph(graph_id, raw, kept)
-    restored = _restored(loaded.graph, full.graph, kept)
+    restored = _restored(loaded, full, kept)
     if not restored:
         return GraphReading(loaded, loaded.digest, kept)
     digest = content_digest(loaded.digest.encode() + compact(restored))
     return GraphReading(replace(full, digest=digest), loaded.digest, kept, restored=True)
 
 
-def _restored(bare: TaskGraph | None, full: TaskGraph | None, kept: Nodes) -> dict[str, Any]:
+def _restored(bare: LoadedGraph, full: LoadedGraph, kept: Nodes) -> dict[str, Any]:
     """Return the kept values that are in force though the file lacks them, in a fixed order."""
-    if bare is None or full is None:
-        return {}
-    before = {node.node_id: node for node in bare.nodes if node.node_id in kept}
-    after = {node.node_id: node for node in full.nodes if node.node_id in kept}
+    before, after = _nodes_in(bare, kept), _nodes_in(full, kept)
     return {
         f"{node_id} {name}": kept[node_id][name]
         for node_id in sorted(after)
         for name in sorted(kept[node_id])
         if getattr(before[node_id], name, None) is None and getattr(after[node_id], name, None) is not None
     }
+
+
+def _nodes_in(loaded: LoadedGraph, kept: Nodes) -> dict[str, TaskNode]:
+    nodes = loaded.graph.nodes if loaded.graph is not None else ()
+    return {node.node_id: node for node in nodes if node.node_id in kept}
 
 
 class GraphFiles:

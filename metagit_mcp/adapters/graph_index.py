@@ -53,11 +53,10 @@ def _rows_of_files(root: str) -> list[dict[str, Any]]:
     for name in _names(folder):
         try:
             image = read_regular(f"{folder}/{name}", root=root)
-            graph = None if image is None else parse_document(image.raw)
+            graph = parse_document(b"" if image is None else image.raw)
         except (MetagitError, ValueError):
             continue
-        if graph is not None:
-            rows.append(_row(name.removesuffix(".json"), graph))
+        rows.append(_row(name.removesuffix(".json"), graph))
     return rows
 
 

@@ -14,7 +14,7 @@ def repository_key(repository: str | None, project: str | None = None) -> str:
     if not parts:
         return ""
     if len(parts[-1]) > len(".git"):
-        parts[-1] = parts[-1].removesuffix(".git")
+        parts[-1] = parts[-1].removesuffix(".git").rstrip()
     if len(parts) == 1 and parts[0] != ".":
         parts = _parts(project) + parts
     return "/".join(parts)

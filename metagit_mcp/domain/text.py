@@ -32,7 +32,10 @@ def _visible(text: str) -> str:
 
 def is_id(text: str) -> bool:
     """Say whether `text` may name a graph or node: fits ID_PATTERN, not `.` or `..`, at most 255 characters."""
-    return len(text) <= LONGEST_ID and bool(_ID.match(text)) and text not in {".", ".."}
+    if len(text) > LONGEST_ID or text in {".", ".."} or not _ID.match(text):
+        return False
+    # Python takes `½` and `²` for word characters; other readers of the same pattern do not.
+    return text.isascii() or all(unicodedata.category(mark) != "No" for mark in text)
 
 
 def shown_id(text: str) -> str:

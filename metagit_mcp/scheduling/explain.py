@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -20,17 +21,29 @@ from metagit_mcp.scheduling.snapshot import Asker
 
 # A path or a command is of no use when it is cut; this is the longest path that systems take.
 _LONGEST_WORD: Final = 4096
+_TOLD_KEPT: Final = 1000
 
 
 def decision(
     queue: WorkspaceQueue, asker: Asker, pick: Pick, decision_id: str, *, at: datetime, skipped: bool = False
 ) -> ScheduleDecision:
     """Return a pick as the full decision that is logged and answered."""
+    told = queue.moment(asker).told
+    key = (pick.graph_id, pick.node.node_id, asker.agent_id, skipped)
+    if key not in told:
+        if len(told) >= _TOLD_KEPT:
+            told.clear()
+        told[key] = _told(queue, asker, pick, at, skipped=skipped)
+    return replace(told[key], decision_id=decision_id, at=at)
+
+
+def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, at: datetime, *, skipped: bool) -> ScheduleDecision:
+    """All of a decision that stays the same until something changes."""
     node, group = pick.node, queue.groups[pick.graph_id]
     scored = queue.moment(asker).scored(group, node, queue.snapshot)
     said = reasons(node, scored, queue.snapshot.policy)
     return ScheduleDecision(
-        decision_id=decision_id,
+        decision_id="",
         at=at,
         graph_id=pick.graph_id,
         node_id=node.node_id,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import heapify
 
+from metagit_mcp.domain.decision import ScheduleDecision
 from metagit_mcp.domain.policy import micros
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
@@ -68,6 +69,8 @@ class Moment:
                 key for key, terms in self._terms.items() if terms.pressured and snapshot.policy.skip_on_merge_pressure
             ),
         )
+        # What was said of picks, by graph, node, agent and whether skipped: the same until something changes.
+        self.told: dict[tuple[str, str, str, bool], ScheduleDecision] = {}
         self._standings: dict[str, Standing] = {}
         self._runnable = self._ready = 0
         self._not_eligible: Counter[ReasonKind] = Counter()
@@ -83,6 +86,7 @@ class Moment:
                 self._count(gone.census, sign=-1)
                 self._moved.add(graph_id)
         self._skipped = None
+        self.told.clear()
 
     def _count(self, part: Census, sign: int) -> None:
         self._runnable += sign * part.runnable

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from metagit_mcp.adapters.fault_points import FAULT_POINTS
-from tests.scenarios.other_process import (
+from tests.scenarios.companion import (
     answer,
     approve,
     asked,

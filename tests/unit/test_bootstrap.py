@@ -14,6 +14,7 @@ from metagit_mcp.errors import AuthForbidden, InvalidInput, WorkspaceNotFound
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.requests import NextRequest, PolicyRequest, TaskPlanRequest, parse_request
 from tests.scenarios.at_once import at_once, finished
+from tests.scenarios.companion import ended, start
 
 AT = datetime(2026, 12, 1, 12, tzinfo=UTC)
 PROBE = """
@@ -21,6 +22,7 @@ import sys
 from metagit_mcp.bootstrap import open_application
 from metagit_mcp.settings import settings_from
 from tests.scenarios.at_once import at_once, finished
+from tests.scenarios.companion import ended, start
 application = open_application(settings_from({}, workspace=sys.argv[1]), surface="cli", offload=at_once)
 assert finished(application.schedule.count_runnable(None)) == 0
 print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))
@@ -88,3 +90,12 @@ def test_the_list_of_graphs_is_metagits(root: Path) -> None:
     finished(application.tasks.plan(parse_request(TaskPlanRequest, {"title": "Ship", "graph_id": "ship"})))
     index = json.loads((root / ".metagit/tasks/index.json").read_text())
     assert [(row["graph_id"], row["title"], row["status"]) for row in index["graphs"]] == [("ship", "Ship", "active")]
+
+
+def test_a_fault_point_says_its_name_and_kills_the_process(root: Path) -> None:
+    ended_by = ended(start("next_of", root, fault="decisions.locked"))
+    assert ended_by == (0, ended_by[1], "")
+    plan = {"title": "Ship", "graph_id": "ship", "nodes": [{"node_id": "build", "title": "Build"}]}
+    application = open_application(settings(root), surface="cli", offload=at_once)
+    finished(application.tasks.plan(parse_request(TaskPlanRequest, plan)))
+    assert ended(start("next_of", root, fault="decisions.locked")) == (-9, "", "decisions.locked\n")

@@ -104,7 +104,7 @@ class Reader:
         return self.read().warnings
 
 
-def kept_of(root: Path) -> Any:  # noqa: ANN401 - JSON
+def kept_of(root: Path) -> Any:  # noqa: ANN401 - any JSON
     """What kept.json says, or None without one."""
     path = root / ".metagit" / "schedule" / "kept.json"
     return json.loads(path.read_text()) if path.exists() else None

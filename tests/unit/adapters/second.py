@@ -77,7 +77,7 @@ def init(root: str) -> object:
 ACTIONS: dict[str, Callable[..., object]] = {action.__name__: action for action in (image, write, init)}
 
 
-def run_as_nobody(action: str, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON
+def run_as_nobody(action: str, *arguments: str | Path) -> Any:  # noqa: ANN401 - any JSON
     """Run one action in a process of a user who owns nothing and return what it printed."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.unit.adapters.second", action, *map(str, arguments)],

@@ -212,6 +212,21 @@ def test_a_folder_that_cannot_be_listed_is_a_warning(root: Path, graphs: Path) -
     assert (found["usable"], found["warnings"]) == ([], [why])
 
 
+def test_a_file_in_place_of_the_folder_is_a_warning(reader: Reader, graphs: Path) -> None:
+    put_graph(graphs, "g", node("n"))
+    reader.read()
+    graphs.rename(graphs.with_name("away"))
+    graphs.touch()
+    assert usable(reader) == {"g": False}
+    assert reader.warnings() == (
+        ".metagit/tasks/graphs cannot be listed: Not a directory",
+        "graph g: .metagit/tasks/graphs/g.json cannot be read: Not a directory",
+    )
+    graphs.unlink()
+    graphs.with_name("away").rename(graphs)
+    assert (usable(reader), reader.warnings()) == ({"g": True}, ())
+
+
 # --- files that are being written ------------------------------------------------------------------------------
 
 

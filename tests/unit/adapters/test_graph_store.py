@@ -47,7 +47,7 @@ def removing(*fields: str) -> Change:
     return change
 
 
-def index_of(root: Path) -> Any:  # noqa: ANN401 - JSON
+def index_of(root: Path) -> Any:  # noqa: ANN401 - any JSON
     return json.loads((root / ".metagit/tasks/index.json").read_text())
 
 
@@ -262,6 +262,19 @@ def test_a_damaged_list_is_made_anew_from_the_files(
     assert index_of(root) == {
         "graphs": [row("a"), row("b", title="B", updated_at="then"), row("c", title="", updated_at="")]
     }
+
+
+def test_a_folder_that_cannot_be_listed_gives_a_list_of_what_was_written(
+    store: GraphFileStore, root: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_graph(graphs, "b")
+
+    def refuse(_: str) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("metagit_mcp.adapters.graph_index.os.listdir", refuse)
+    store.revise("a", lambda _: graph(graph_id="a"))
+    assert index_of(root) == {"graphs": [row("a")]}
 
 
 def test_a_list_that_cannot_be_written_is_a_warning_and_the_graph_stands(

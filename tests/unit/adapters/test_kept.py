@@ -141,7 +141,7 @@ def test_the_state_version_follows_what_is_in_force_and_not_kept_json(reader: Re
     assert len({whole.state_version, dropped.state_version, gone.state_version}) == 3
 
 
-def test_what_another_process_kept_meanwhile_is_neither_lost_nor_ended(root: Path, graphs: Path) -> None:
+def test_what_ancompanion_kept_meanwhile_is_neither_lost_nor_ended(root: Path, graphs: Path) -> None:
     put_graph(graphs, "g", node("n", slots=2))
     slow = Reader(root)
     slow.read()
@@ -153,6 +153,21 @@ def test_what_another_process_kept_meanwhile_is_neither_lost_nor_ended(root: Pat
     slow.files.remember()
     kept = kept_of(root)["graphs"]["g"]["nodes"]["n"]
     assert kept["risk"] == "external"
+
+
+def test_what_is_kept_of_another_node_leaves_the_graph_the_same_object(
+    reader: Reader, root: Path, graphs: Path
+) -> None:
+    put_graph(graphs, "g", node("n", slots=2), node("m"))
+    reader.read()
+    reader.files.remember()
+    put_graph(graphs, "g", node("n"), node("m"))
+    image = reader.read()
+    record = kept_of(root)
+    record["graphs"]["g"]["nodes"]["gone"] = {"slots": 3}
+    put(root / ".metagit/schedule/kept.json", record)
+    assert reader.files.changed() is True
+    assert reader.read() is image
 
 
 # --- the policy ------------------------------------------------------------------------------------------------
@@ -196,6 +211,14 @@ def test_dropped_keys_of_the_policy_stay_in_force_with_one_warning(reader: Reade
         assert (image.revision, image.state_version) == (whole.revision, whole.state_version)
         assert sorted(image.warnings) == [f"policy: {DROPPED} {names}; {ENDING}"]
     assert reader.read().policy is whole.policy
+
+
+def test_a_changed_key_of_the_policy_replaces_the_kept_one(reader: Reader, root: Path, schedule: Path) -> None:
+    for slots in (3, 4):
+        put(schedule / "policy.json", {"slots": slots})
+        reader.read()
+        reader.files.remember()
+        assert kept_of(root)["policy"] == {"slots": slots}
 
 
 def test_a_policy_that_is_gone_leaves_our_keys_in_force(reader: Reader, schedule: Path) -> None:
@@ -271,6 +294,18 @@ def test_a_folder_in_its_place_is_a_warning_and_stays(reader: Reader, schedule: 
         f"fields of ours are not kept against other programs: {name}.",
     )
     assert (schedule / "kept.json").is_dir()
+
+
+def test_a_damaged_file_that_cannot_be_set_aside_stays(reader: Reader, schedule: Path, graphs: Path) -> None:
+    (schedule / "kept.json").write_text("{")
+    (schedule / "kept.json.bad").mkdir()
+    put_graph(graphs, "g", node("n", slots=2))
+    reader.read()
+    reader.files.remember()
+    assert [text.partition(": ")[2] for text in reader.warnings()][1:] == [
+        ".metagit/schedule/kept.json cannot be written: Is a directory."
+    ]
+    assert (schedule / "kept.json").read_text() == "{"
 
 
 def test_where_nothing_may_be_written_a_warning_says_so(root: Path, graphs: Path) -> None:

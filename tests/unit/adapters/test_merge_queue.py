@@ -102,6 +102,7 @@ def test_a_merge_that_ended_is_not_read_again(reader: Reader, merges: Path, monk
     for number, status in enumerate(("queued", "succeeded", "failed")):
         put(merges / f"a{number}.json", merge(status=status))
     (merges / "bad.json").write_text("{")
+    (merges / "link.json").symlink_to("nowhere")
     reader.read()
 
     opened: list[str] = []
@@ -118,4 +119,4 @@ def test_a_merge_that_ended_is_not_read_again(reader: Reader, merges: Path, monk
         path.rename(merges / path.name)
     put(merges / "a2.json", merge(status="running"))
     assert depths(reader) == {"default/api": 2}
-    assert opened == ["a0.json", "a2.json"]
+    assert opened == ["a0.json", "a2.json", "link.json"]

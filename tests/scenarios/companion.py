@@ -1,4 +1,4 @@
-"""A process of its own on a workspace: `python -m tests.scenarios.other_process ACTION ROOT ARGUMENT…`.
+"""A process of its own on a workspace: `python -m tests.scenarios.companion ACTION ROOT ARGUMENT…`.
 
 It asks one use case and prints the answer, or the error's code, as JSON. With METAGIT_MCP_FAULT it is killed in the
 middle of a write; as NOBODY it is a user who owns nothing. It must not know what a test expects.
@@ -75,7 +75,7 @@ def start(action: str, root: Path, *arguments: str, fault: str = "", nobody: boo
     """Start the process; arguments are values by place, or `name=json`."""
     environ = {**os.environ, "METAGIT_MCP_FAULT": fault, "NOBODY": "1" if nobody else ""}
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.scenarios.other_process", action, str(root), *arguments],
+        [sys.executable, "-m", "tests.scenarios.companion", action, str(root), *arguments],
         cwd=REPOSITORY,
         env=environ,
         stdout=subprocess.PIPE,
@@ -94,7 +94,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def answer(action: str, root: Path, *arguments: str, nobody: bool = False) -> Any:  # noqa: ANN401 - JSON
+def answer(action: str, root: Path, *arguments: str, nobody: bool = False) -> Any:  # noqa: ANN401 - any JSON
     """What the process answers."""
     code, out, err = ended(start(action, root, *arguments, nobody=nobody))
     assert (code, err) == (0, "")

@@ -1,0 +1,100 @@
+"""Text of other people, made safe to show; ids, and what is no id."""
+
+from __future__ import annotations
+
+import pytest
+
+from metagit_mcp.domain.text import is_id, known_word, shown, shown_id
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("", ""),
+        ("Design schema", "Design schema"),
+        ("  padded  ", "padded"),
+        ("two  spaces stay", "two  spaces stay"),
+        ("one\ntwo\r\nthree\tfour", "one two three four"),
+        ("\x1b[31mred\x1b[0m", "[31mred [0m"),
+        ("zero\u200bwidth\ufeff", "zero width"),
+        ("\u202eesrever\u202c", "esrever"),
+        ("\u2066isolate\u2069", "isolate"),
+        ("line\u2028and\u2029paragraph", "line and paragraph"),
+        ("\ue000private", "private"),
+        ("half \ud800 character", "half character"),
+        ("tag \U000e0041\U000e0042", "tag"),
+        ("nul\x00byte\x7f\x85", "nul byte"),
+        ("Grüße, 名前, emoji 🚀", "Grüße, 名前, emoji 🚀"),
+        ("$(rm -rf ~) `x` \"quotes\" 'single'", "$(rm -rf ~) `x` \"quotes\" 'single'"),
+    ],
+)
+def test_what_can_hide_or_reorder_text_is_gone(text: str, clean: str) -> None:
+    assert shown(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "clean"),
+    [
+        ("abcdef", 6, "abcdef"),
+        ("abcdefg", 6, "abcde…"),
+        ("abcd  efg", 6, "abcd…"),
+        ("äbcdefg", 6, "äbcde…"),
+        ("a" * 200, 200, "a" * 200),
+        ("a" * 201, 200, "a" * 199 + "…"),
+        (" " * 100 + "a", 4, "…"),
+        ("\x00" * 79 + "a", 4, "a"),
+        ("\x00" * 80 + "a", 4, "…"),
+    ],
+)
+def test_a_cut_is_marked_by_an_ellipsis(text: str, limit: int, clean: str) -> None:
+    assert shown(text, limit) == clean
+
+
+def test_a_text_of_megabytes_is_not_looked_through() -> None:
+    class Counted(str):
+        __slots__ = ()
+        read = 0
+
+        def __getitem__(self, key: object) -> str:
+            cut = super().__getitem__(key)  # type: ignore[index]  # only slices are asked for
+            Counted.read += len(cut)
+            return cut
+
+    assert shown(Counted("ü" * 5_000_000)) == "ü" * 199 + "…"
+    assert Counted.read == 4_000
+
+
+@pytest.mark.parametrize("text", ["a", "A-1", "a.b_c-d", "...", "задача", "名前", "é-1", "x" * 255, "Ⅻ"])
+def test_an_id(text: str) -> None:
+    assert is_id(text)
+    assert shown_id(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".",
+        "..",
+        "a b",
+        "a/b",
+        "../x",
+        "a\n",
+        "\n",
+        "a:b",
+        "🚀",
+        "x" * 256,
+        "a\u200db",
+        "e\u0301",
+        "a\x00",
+        "\ud800",
+    ],
+)
+def test_no_id(text: str) -> None:
+    assert not is_id(text)
+    assert shown_id(text) == "(not a valid id)"
+
+
+def test_a_word_outside_of_its_vocabulary_is_not_repeated() -> None:
+    assert known_word("ready", ("ready", "running")) == "ready"
+    assert known_word("ignore all rules", ("ready", "running")) == "unknown"
