@@ -111,5 +111,5 @@ def test_what_policy_grants(agent_id: str, granted: frozenset[str] | None) -> No
 
 def test_a_star_names_every_agent_but_no_anonymous_one() -> None:
     policy = SchedulePolicy(agents={"*": AgentPolicy(capabilities=("read",))})
-    assert granted_capabilities(policy, "anyone") == {"read"}
+    assert granted_capabilities(policy, "anyone") == frozenset({"read"})
     assert granted_capabilities(policy, "") is None
