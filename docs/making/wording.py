@@ -85,7 +85,8 @@ WAITING = {
 SCORE_REASONS = {
     "priority": "The node's priority.",
     "dependency": "Criticality: how heavy a chain of work the node holds back, 1 for the heaviest of its graph.",
-    "affinity": "1 if the repository has a warm worktree.",
+    "affinity": "1 if the repository has a warm worktree. `affinity=no_effect` follows when the ready nodes lie in "
+    "several repositories and all are warm: then the preference decides nothing.",
     "cost": "`1000 / (1000 + tokens)`, and the tokens it came from.",
     "fairness": "1 if the repository was served least. Only while `weights.fairness` is above 0.",
     "urgency": "The requested urgency: -1 routine, 1 high, 2 critical. Only if it counts.",

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from metagit_mcp.application.current import usable_graph
 from metagit_mcp.domain.graph import cycle_text, structure
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
-from metagit_mcp.errors import AuthForbidden, GraphCycle, InvalidInput, UnknownDependency
-from metagit_mcp.wire.codec import compact
-from metagit_mcp.wire.graph_codec import check_node, load_graph
+from metagit_mcp.errors import AuthForbidden, GraphCycle, GraphInvalid, InvalidInput, UnknownDependency
+from metagit_mcp.wire.graph_codec import check_node, load_record
 from metagit_mcp.wire.outline import OutlineItem
 from metagit_mcp.wire.requests import PlannedNode, node_fields
 
@@ -35,6 +35,25 @@ def slug(title: str, taken: Iterable[str]) -> str:
         number += 1
         name = f"{stem}-{number}"
     return name
+
+
+def rows_of(graph_id: str, record: Json) -> list[Any]:
+    """Return the node rows of a graph record, a list that the caller may change.
+
+    Raises:
+        GraphInvalid: there is something else in their place.
+    """
+    rows = record.get("nodes")
+    if rows is not None and not isinstance(rows, list):
+        hint = "Mend the file; other graphs go on."
+        raise GraphInvalid(f"graph {graph_id}: nodes: must be a list", hint=hint, graph_id=graph_id)
+    return list(rows or ())
+
+
+def row_id(row: object) -> str | None:
+    """Return the id of a node row as the file is read; None when it has none."""
+    node_id = row.get("node_id") if isinstance(row, dict) else None
+    return node_id.strip() if isinstance(node_id, str) else None
 
 
 def new_graph(graph_id: str, title: str, goal: str, now: datetime) -> Json:
@@ -144,12 +163,14 @@ def checked(graph_id: str, record: Json, changed: Iterable[str]) -> LoadedGraph:
         InvalidInput: a field of a changed node is out of range; names it.
         UnknownDependency: a changed node depends on, or is part of, a node that the graph lacks.
         GraphCycle: a changed node waits for itself; names the path.
+        GraphInvalid: the record cannot be used whatever its nodes are.
     """
     names = set(changed)
     for row in record["nodes"]:
-        if isinstance(row, dict) and row.get("node_id") in names:
-            check_node(row)
-    loaded = load_graph(graph_id, compact(record))
+        node_id = row_id(row)
+        if node_id in names:
+            check_node({**row, "node_id": node_id})
+    loaded = usable_graph({graph_id: load_record(graph_id, record)}, graph_id)
     shape = structure(loaded.graph.nodes if loaded.graph is not None else ())
     for node_id in sorted(names & shape.by_id.keys()):
         _refuse_unknown(shape.by_id[node_id], shape.by_id)

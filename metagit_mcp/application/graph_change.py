@@ -3,7 +3,17 @@
 from datetime import datetime
 from typing import Any
 
-from metagit_mcp.application.authoring import checked, instant_of, new_graph, new_node, outlined, planned, slug
+from metagit_mcp.application.authoring import (
+    checked,
+    instant_of,
+    new_graph,
+    new_node,
+    outlined,
+    planned,
+    row_id,
+    rows_of,
+    slug,
+)
 from metagit_mcp.domain.text import is_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import GraphExists, InvalidInput
@@ -53,14 +63,15 @@ def planned_graph(plan: GraphPlan, record: Json | None, now: datetime) -> Planne
     Raises:
         GraphExists: the graph is there and the request did not name it to add to it.
         InvalidInput, UnknownDependency, GraphCycle: the plan is refused as a whole.
+        GraphInvalid: the graph that is there cannot be used.
     """
     graph_id, request = plan.graph_id, plan.request
     if record is not None and request.graph_id is None:
         hint = f"Pass graph_id={graph_id} to add to it, or choose another title."
         raise GraphExists(f"There is a graph {graph_id} already.", hint=hint, graph_id=graph_id)
     base = record or new_graph(graph_id, request.title, request.goal or "", now)
-    rows = list(base.get("nodes") or [])
-    taken = [str(row.get("node_id")) for row in rows if isinstance(row, dict)]
+    rows = rows_of(graph_id, base)
+    taken = [name for row in rows if (name := row_id(row)) is not None]
     fresh = planned(request.nodes or (), taken) if request.outline is None else outlined(plan.outline, taken)
     added = tuple(str(each["node_id"]) for each in fresh)
     rows += [new_node(graph_id, str(each["node_id"]), each, now) for each in fresh]

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering
+from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering, row_id, rows_of
+from metagit_mcp.application.current import usable_graph
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
 from metagit_mcp.scheduling.eligibility import intrinsic
 from metagit_mcp.scheduling.queue import group_queue
-from metagit_mcp.wire.codec import compact
-from metagit_mcp.wire.graph_codec import load_graph
+from metagit_mcp.wire.graph_codec import load_record
 from metagit_mcp.wire.requests import TaskUpdateRequest, node_fields
 
 Json = dict[str, Any]
@@ -39,7 +39,7 @@ def revised_node(
     Raises:
         NodeNotFound, InvalidInput, NodeNotEligible, RevisionConflict and what `checked` raises: nothing to write.
     """
-    rows = list((record or {}).get("nodes") or [])
+    rows = rows_of(graph_id, record or {})
     place = _place(rows, request.node_id)
     before: Json = rows[place]
     if request.expected_updated_at is not None and before.get("updated_at") != request.expected_updated_at:
@@ -52,7 +52,7 @@ def revised_node(
     refuse_lowering(before, given)
     after = {**before, **given}
     if given.get("status") == "running" and not _is_repeated(request, before):
-        loaded = load_graph(graph_id, compact(record or {}))
+        loaded = usable_graph({graph_id: load_record(graph_id, record or {})}, graph_id)
         _refuse_start(loaded, request.node_id, policy, approvals, now)
     if after == before:
         return before, before, None
@@ -64,11 +64,7 @@ def revised_node(
 
 
 def _place(rows: Sequence[object], node_id: str) -> int:
-    found = [
-        place
-        for place, row in enumerate(rows)
-        if isinstance(row, dict) and isinstance(row.get("node_id"), str) and row["node_id"].strip() == node_id
-    ]
+    found = [place for place, row in enumerate(rows) if row_id(row) == node_id]
     if not found:
         raise NodeNotFound(f"No node is called {node_id}.", node_id=node_id)
     if len(found) > 1:

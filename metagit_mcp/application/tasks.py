@@ -1,5 +1,6 @@
 """Writing work down and changing it: task graphs for people and agents who have no other tool. Schedules nothing."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -9,8 +10,9 @@ from metagit_mcp.application.node_change import revised_node
 from metagit_mcp.application.records import graph_record, node_record
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import SchedulePolicy
-from metagit_mcp.domain.tasks import LoadedGraph
+from metagit_mcp.domain.tasks import OPEN_STATUSES, LoadedGraph, TaskNode
 from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload
+from metagit_mcp.scheduling.eligibility import instant_text
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
 from metagit_mcp.wire.responses import GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
 
@@ -96,16 +98,16 @@ class Tasks:
 
         await self._offload(lambda: self._store.revise(loaded.graph_id, change))
         before, after = outcome[-1]
-        status = after.get("status")
+        status = str(after.get("status"))
         if before.get("status") != status and status in _EVENTS:
-            event = self._event(_EVENTS[str(status)], {"graph_id": loaded.graph_id, "node_id": request.node_id}, now)
+            event = self._event(_EVENTS[status], {"graph_id": loaded.graph_id, "node_id": request.node_id}, now)
             await self._offload(lambda: self._log.append_task_events([event]))
         graphs = (await self._current.image()).graphs
         loaded, node = find_node(graphs, request.node_id, loaded.graph_id)
         return TaskUpdateAnswer(
             node=node_record(loaded.graph_id, node),
             changed=before != after,
-            warnings=loaded.warnings,
+            warnings=(*loaded.warnings, *_deferral(request, node, now)),
             next_step="metagit_schedule_next gives the next node."
             if status in {"completed", "cancelled", "blocked"}
             else "Set it to completed when it is done, or to blocked with blocker_reason.",
@@ -133,6 +135,12 @@ class Tasks:
         """
         loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
         return node_record(loaded.graph_id, node)
+
+
+def _deferral(request: TaskUpdateRequest, node: TaskNode, now: datetime) -> Iterator[str]:
+    """Say so when a node is set to an open status that its not_before overrules."""
+    if request.status in OPEN_STATUSES and node.not_before is not None and node.not_before > now:
+        yield f"not_before keeps it waiting until {instant_text(node.not_before)}; clear it to let the node start"
 
 
 # The types that the task graph tools know; they have none for a node that is set back to pending.

@@ -292,19 +292,24 @@ def _name_cycles(vertices: Iterable[_Vertex], onward: Mapping[_Vertex, list[_Ver
         first = min(component)
         if len(component) == 1 and not picture.has_edge(first, first):
             continue
-        # Built anew from sorted edges: a subgraph view may walk in the order of a set, and name another path each run.
-        inside: nx.DiGraph[_Vertex] = nx.DiGraph()
-        inside.add_edges_from((v, t) for v in sorted(component) for t in sorted(onward[v]) if t in component)
-        path = _closed_path([edge[0] for edge in nx.find_cycle(inside, source=first)])
+        path = _closed_path(first, component, onward)
         named.update({name: path for kind, name in component if kind == "node"})
     return named
 
 
-def _closed_path(vertices: Sequence[_Vertex]) -> tuple[str, ...]:
-    names = list(dict.fromkeys(name for _, name in vertices))
+def _closed_path(
+    start: _Vertex, component: Collection[_Vertex], onward: Mapping[_Vertex, list[_Vertex]]
+) -> tuple[str, ...]:
+    """Go on to the least vertex of the component until one is met again: the same path in every process."""
+    passed: dict[_Vertex, None] = {}
+    at = start
+    while at not in passed:
+        passed[at] = None
+        at = min(target for target in onward[at] if target in component)
+    vertices = list(passed)
+    names = list(dict.fromkeys(name for _, name in vertices[vertices.index(at) :]))
     first = names.index(min(names))
-    turned = names[first:] + names[:first]
-    return (*turned, turned[0])
+    return (*names[first:], *names[: first + 1])
 
 
 def cycle_text(path: Sequence[str]) -> str:

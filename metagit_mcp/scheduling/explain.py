@@ -18,7 +18,6 @@ from metagit_mcp.scheduling.moment import is_warm
 from metagit_mcp.scheduling.scoring import factors, reasons
 from metagit_mcp.scheduling.snapshot import Asker
 
-
 # A path or a command is of no use when it is cut; this is the longest path that systems take.
 _LONGEST_WORD: Final = 4096
 _TOLD_KEPT: Final = 1000

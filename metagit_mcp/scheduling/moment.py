@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import heapify
+from typing import TYPE_CHECKING
 
-from metagit_mcp.domain.decision import ScheduleDecision
 from metagit_mcp.domain.policy import micros
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
@@ -18,6 +18,9 @@ from metagit_mcp.scheduling.eligibility import Demand, Reason, ReasonKind, Situa
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.scoring import RepositoryTerms, Scored, is_due_soon, repository_micros
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot, Worktree
+
+if TYPE_CHECKING:
+    from metagit_mcp.domain.decision import ScheduleDecision
 
 # (-score in micros, effective tokens, node_id, place of the lane in its Group): ascending is best first.
 Head = tuple[int, int, str, int]
@@ -74,6 +77,9 @@ class Moment:
         self._standings: dict[str, Standing] = {}
         self._runnable = self._ready = 0
         self._not_eligible: Counter[ReasonKind] = Counter()
+        # In how many Groups each repository has ready nodes, and how many Groups have some that are not warm.
+        self._ready_in: Counter[str] = Counter()
+        self._cold_groups = 0
         self._tops: list[Top] = []
         self._moved: set[str] = set()
         self._skipped: list[SkippedHead] | None = None
@@ -83,16 +89,22 @@ class Moment:
         for graph_id in changed:
             gone = self._standings.pop(graph_id, None)
             if gone is not None:
-                self._count(gone.census, sign=-1)
+                self._count(gone, sign=-1)
                 self._moved.add(graph_id)
         self._skipped = None
         self.told.clear()
 
-    def _count(self, part: Census, sign: int) -> None:
-        self._runnable += sign * part.runnable
-        self._ready += sign * part.ready
-        for kind, nodes in part.not_eligible.items():
+    def _count(self, part: Standing, sign: int) -> None:
+        self._runnable += sign * part.census.runnable
+        self._ready += sign * part.census.ready
+        for kind, nodes in part.census.not_eligible.items():
             self._not_eligible[kind] += sign * nodes
+        repositories = {lane.demand.repository for lane in part.group.lanes}
+        self._cold_groups += sign * any(not self.terms(name).warm for name in repositories)
+        for name in repositories:
+            self._ready_in[name] += sign
+            if not self._ready_in[name]:
+                del self._ready_in[name]
 
     def terms(self, repository: str) -> RepositoryTerms:
         """Return the repository's terms; one nobody ever named has none."""
@@ -103,7 +115,7 @@ class Moment:
         found = self._standings.get(graph_id)
         if found is None:
             found = self._standings[graph_id] = self._stand(self._groups[graph_id])
-            self._count(found.census, sign=1)
+            self._count(found, sign=1)
             self._moved.add(graph_id)
         return found
 
@@ -193,15 +205,21 @@ class Moment:
 
     def scored(self, group: GroupQueue, node: TaskNode, snapshot: Snapshot) -> Scored:
         """Return what the node's score is made of."""
-        repository = repository_key(node.repository, node.project)
+        terms = self.terms(repository_key(node.repository, node.project))
         return Scored(
             weights=group.weights,
             rank=group.ranks.get(node.node_id, 0),
             top_rank=group.top_rank,
             due_soon=is_due_soon(node, snapshot.policy.deadline_horizon_seconds, snapshot.now),
-            terms=self.terms(repository),
+            terms=terms,
             penalty=self._penalty,
+            affinity_idle=terms.warm and group.weights.affinity > 0 and self._is_all_warm(),
         )
+
+    def _is_all_warm(self) -> bool:
+        """Say whether the ready nodes lie in several repositories, all of them warm: then warmth prefers none."""
+        self._all_standings()
+        return not self._cold_groups and len(self._ready_in) > 1
 
 
 def repository_terms(asker: Asker, snapshot: Snapshot, groups: Iterable[GroupQueue]) -> dict[str, RepositoryTerms]:

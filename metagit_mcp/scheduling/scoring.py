@@ -76,7 +76,10 @@ def is_due_soon(node: TaskNode, horizon_seconds: int, now: datetime) -> bool:
 
 @value
 class Scored:
-    """All that the score of one node is made of."""
+    """All that the score of one node is made of.
+
+    `affinity_idle`: every ready node has the same gain from a warm repository, so that the preference decides nothing.
+    """
 
     weights: MicroWeights
     rank: int
@@ -84,6 +87,7 @@ class Scored:
     due_soon: bool
     terms: RepositoryTerms
     penalty: int
+    affinity_idle: bool = False
 
     def total(self, node: TaskNode) -> int:
         """Return the whole score in micros."""
@@ -123,7 +127,10 @@ def reasons(node: TaskNode, scored: Scored, policy: SchedulePolicy) -> tuple[str
     found = [f"priority={node.priority}"]
     if weights.dependency and scored.rank:
         found.append(f"dependency={scored.rank / (scored.top_rank or 1):.4f}")
-    found += [f"affinity={int(terms.warm)}", f"cost={1000 / (1000 + tokens):.4f}(tokens={tokens})"]
+    found.append(f"affinity={int(terms.warm)}")
+    if scored.affinity_idle:
+        found.append("affinity=no_effect")
+    found.append(f"cost={1000 / (1000 + tokens):.4f}(tokens={tokens})")
     if weights.fairness:
         found.append(f"fairness={int(terms.under_represented)}")
     if weights.urgency and URGENCY[node.requested_urgency]:

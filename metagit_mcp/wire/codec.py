@@ -101,8 +101,9 @@ _RULES: Final = {
 
 def problem(detail: ErrorDetails) -> tuple[str, str]:
     """Return one pydantic error as (field path, rule). The path uses slashes: `nodes/3/priority`."""
-    # A bad key of a map is named by its map, its text and this mark.
-    where = "/".join(_shown_part(part) for part in detail["loc"] if part != "[key]")
+    *above, last = detail["loc"] or ("",)
+    # A bad key of a map is named by its map, its text and a mark.
+    where = "/".join(_shown_part(part) for part in (above if above and last == "[key]" else (*above, last)))
     if detail["type"] == "string_pattern_mismatch":
         return where, _PATTERNS[detail["ctx"]["pattern"]]
     return where, _RULES.get(detail["type"], detail["msg"].removeprefix("Input ").removeprefix("String "))

@@ -6,7 +6,7 @@ another program, is it taken apart node by node.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
@@ -16,10 +16,13 @@ from pydantic import ValidationError
 from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.wire.codec import Json, adapter, first_problem, has_bom, parse_leniently, problem
+from metagit_mcp.wire.codec import Json, adapter, compact, first_problem, has_bom, parse_leniently, problem
 
 Kept = Mapping[str, Mapping[str, Any]]
 _NAMED: Final = 5
+_HALF: Final = "holds half of a character (a lone surrogate)"
+_NODE_FIELDS: Final = frozenset(each.name for each in fields(TaskNode))
+_HEAD_FIELDS: Final = frozenset(each.name for each in fields(TaskGraph)) - {"nodes"}
 
 
 def content_digest(raw: bytes) -> str:
@@ -41,6 +44,24 @@ def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGra
         except ValidationError:
             pass
     return _apart(graph_id, raw, digest, kept or {})
+
+
+def load_record(graph_id: str, record: Json) -> LoadedGraph:
+    """Return the graph that the object of a file means, as `load_graph` says of the file."""
+    try:
+        return load_graph(graph_id, _written(record))
+    except RecursionError:
+        return invalid_graph(graph_id, "nested too deeply")
+
+
+def _written(record: Json) -> bytes:
+    try:
+        return compact(record)
+    except ValueError:
+        # Half of a surrogate pair or deep nesting, which only the standard library writes down as they were read.
+        import json  # noqa: PLC0415 - hardly any file has them
+
+        return json.dumps(record).encode()
 
 
 def _have_ids(nodes: Iterable[TaskNode]) -> bool:
@@ -69,7 +90,9 @@ def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
     defects: dict[str, str] = {}
     nodes = tuple(_nodes(rows or [], kept, defects, warnings))
     try:
-        head = {key: each for key, each in record.items() if key != "nodes" and each is not None}
+        head = {key: each for key, each in record.items() if key in _HEAD_FIELDS and each is not None}
+        for name in _halves(head):
+            return invalid_graph(graph_id, f"{name}: {_HALF}", digest)
         graph = adapter(TaskGraph).validate_python({**head, "nodes": nodes})
     except ValidationError as error:
         return invalid_graph(graph_id, ": ".join(first_problem(error)), digest)
@@ -103,16 +126,16 @@ def _with_kept(row: Json, kept: Kept, restored: list[str]) -> Json:
 
 def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -> TaskNode | None:
     """Read one node; one with a bad field is kept without that field and named in `defects`."""
-    row = {name: each for name, each in row.items() if each is not None}
+    row = {name: each for name, each in row.items() if each is not None and name in _NODE_FIELDS}
     node_id = row.get("node_id")
+    found = [(name, _HALF) for name in _halves(row)]
     try:
         node = adapter(TaskNode).validate_python(row)
     except ValidationError as error:
-        found = [problem(each) for each in error.errors(include_url=False, include_input=False)]
+        found = [problem(each) for each in error.errors(include_url=False, include_input=False)] + found
     else:
-        if is_id(node.node_id):
+        if not found and is_id(node.node_id):
             return node
-        found = [("node_id", "")]
     bad = {path.partition("/")[0] for path, _ in found}
     if "node_id" in bad or not is_id(str(node_id)):
         warnings.append(f"nodes/{place}/node_id: must be letters, digits, '_', '.', '-' (at most 255)")
@@ -120,6 +143,19 @@ def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -
     where, rule = found[0]
     defects[str(node_id)] = f"{where}: {rule}"
     return adapter(TaskNode).validate_python({name: each for name, each in row.items() if name not in bad})
+
+
+def _halves(row: Json) -> list[str]:
+    """Return the fields that hold half of a surrogate pair: no file and no answer could ever hold them again."""
+    return [] if _is_writable(row) else [name for name, each in row.items() if not _is_writable({name: each})]
+
+
+def _is_writable(row: Json) -> bool:
+    try:
+        compact(row)
+    except ValueError:
+        return False
+    return True
 
 
 def check_node(row: Json) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
@@ -102,17 +103,18 @@ class Exact(NamedTuple):
 
 def ours(root: Path) -> list[Ranked]:
     """Every ready node of the workspace, as this project ranks them."""
-    settings = settings_from({}, workspace=str(root))
-    view = asyncio.run(open_application(settings, surface="cli", offload=at_once).current.view())
+    application = open_application(settings_from({}, workspace=str(root)), surface="cli", offload=at_once)
+    with closing(application):
+        queue = asyncio.run(application.current.view()).queue
     asker = Asker()
     return [
         Ranked(
             pick.graph_id,
             pick.node.node_id,
             pick.score,
-            explain(view.queue, asker, pick.graph_id, pick.node.node_id).reasons,
+            explain(queue, asker, pick.graph_id, pick.node.node_id).reasons,
         )
-        for pick in plan(view.queue, asker, NODES).picks
+        for pick in plan(queue, asker, NODES).picks
     ]
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from metagit_mcp.domain.policy import AffinityPolicy, GatePolicy, GroupPolicy, SchedulePolicy
 from metagit_mcp.scheduling.cycle import Stuck, WorkspaceQueue, census
@@ -210,7 +209,11 @@ def test_merge_pressure_is_a_reason_only_where_policy_skips() -> None:
         policy = SchedulePolicy(skip_on_merge_pressure=skip)
         queue = queue_over(*nodes, policy=policy, surroundings=around(merges={"p/a": 3, "": 9}))
         assert (against(queue, "a"), against(queue, "b")) == (said, [])
-    queue = queue_over(*nodes, policy=policy, surroundings=around(merges={"p/a": 2}))
+
+
+def test_pressure_begins_at_the_threshold() -> None:
+    policy = SchedulePolicy(skip_on_merge_pressure=True)
+    queue = queue_over(task("a", repository="p/a"), policy=policy, surroundings=around(merges={"p/a": 2}))
     assert against(queue, "a") == []
 
 

@@ -1,0 +1,384 @@
+"""policy.json: every bad one refused by field and rule, what other programs drop put back, merge patches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from metagit_mcp.domain.policy import (
+    AffinityPolicy,
+    AgentPolicy,
+    GatePolicy,
+    GroupPolicy,
+    SchedulePolicy,
+    WeightOverride,
+    Weights,
+)
+from metagit_mcp.errors import InvalidInput, PolicyInvalid
+from metagit_mcp.wire.policy_codec import (
+    merge_patch,
+    own_part,
+    parse_patch,
+    policy_record,
+    read_policy,
+    revision_of,
+    rfc_part,
+    rounding_warnings,
+    shown_policy,
+    with_kept,
+)
+
+MEND = "Mend the file, or set the policy anew with: metagit-mcp schedule policy set"
+SHOW = "metagit-mcp schedule policy show prints every key."
+RISKS = "'none', 'reversible', 'external', 'high_risk' or 'destructive'"
+AT_LEAST_0 = "should be greater than or equal to 0"
+AT_LEAST_1 = "should be greater than or equal to 1"
+AT_MOST = "should be less than or equal to"
+
+BAD = [
+    ({"weights": None}, "weights", "should be an object"),
+    ({"weights": []}, "weights", "should be an object"),
+    ({"weights": {"priority": "1"}}, "weights/priority", "should be a valid number"),
+    ({"weights": {"priority": None}}, "weights/priority", "should be a valid number"),
+    ({"weights": {"priority": True}}, "weights/priority", "should be a valid number"),
+    ({"weights": {"priority": -1}}, "weights/priority", AT_LEAST_0),
+    ({"weights": {"cost": 1_000_001}}, "weights/cost", f"{AT_MOST} 1000000"),
+    ({"weights": {"cost": float("inf")}}, "weights/cost", "should be a finite number"),
+    ({"weights": {"cost": 10**400}}, "weights/cost", "should be a finite number"),
+    ({"weights": {"prority": 1}}, "weights/prority", "unknown key; the nearest known key is priority"),
+    ({"weights": {"a b": 1}}, "weights/(not a name)", "unknown key; the nearest known key is fairness"),
+    ({"merge_queue_threshold": 0}, "merge_queue_threshold", AT_LEAST_1),
+    ({"merge_queue_threshold": -3}, "merge_queue_threshold", AT_LEAST_1),
+    ({"merge_queue_threshold": 2.7}, "merge_queue_threshold", "should be a valid integer"),
+    ({"merge_queue_threshold": "3"}, "merge_queue_threshold", "should be a valid integer"),
+    ({"merge_queue_threshold": True}, "merge_queue_threshold", "should be a valid integer"),
+    ({"merge_queue_threshold": None}, "merge_queue_threshold", "should be a valid integer"),
+    ({"merge_queue_threshold": 10**30}, "merge_queue_threshold", f"{AT_MOST} 1000000"),
+    ({"merge_pressure_penalty": -10}, "merge_pressure_penalty", AT_LEAST_0),
+    ({"merge_pressure_penalty": "inf"}, "merge_pressure_penalty", "should be a valid number"),
+    ({"skip_on_merge_pressure": "false"}, "skip_on_merge_pressure", "should be a valid boolean"),
+    ({"skip_on_merge_pressure": 1}, "skip_on_merge_pressure", "should be a valid boolean"),
+    ({"graph_overrides": {"g": {"cost": -1}}}, "graph_overrides/g/cost", AT_LEAST_0),
+    ({"graph_overrides": {"g": 3}}, "graph_overrides/g", "should be an object"),
+    ({"graph_overrides": {"": {}}}, "graph_overrides/(not a name)", "should have at least 1 character"),
+    (
+        {"graph_overrides": {"ignore all rules": {"x": 1}}},
+        "graph_overrides/(not a name)/x",
+        "unknown key; the nearest known key is urgency",
+    ),
+    ({"ordering": "fair"}, "ordering", "should be 'score'"),
+    ({"slots": 0}, "slots", AT_LEAST_1),
+    ({"slots": 1.0}, "slots", "should be a valid integer"),
+    ({"groups": {"g": None}}, "groups/g", "should be an object"),
+    ({"groups": {"g": {"quota": -1}}}, "groups/g/quota", AT_LEAST_0),
+    ({"groups": {"g": {"qota": 1}}}, "groups/g/qota", "unknown key; the nearest known key is quota"),
+    ({"agents": {"w*": {"capabilities": "gpu"}}}, "agents/w*/capabilities", "should be a list"),
+    ({"agents": {"w*": {"capabilities": [""]}}}, "agents/w*/capabilities/0", "should have at least 1 character"),
+    ({"agents": {"w*": {"slot": 1}}}, "agents/w*/slot", "unknown key; the nearest known key is capabilities"),
+    ({"fairness_window": 0}, "fairness_window", AT_LEAST_1),
+    ({"deadline_horizon_seconds": -1}, "deadline_horizon_seconds", AT_LEAST_0),
+    ({"gates": {"approval_required_for": ["x"]}}, "gates/approval_required_for/0", f"should be {RISKS}"),
+    ({"gates": {"x": 1}}, "gates/x", "unknown key; the nearest known key is approval_required_for"),
+    ({"affinity": {"scope": "mine"}}, "affinity/scope", "should be 'pool' or 'agent'"),
+    ({"affinity": {"max_age_seconds": 0}}, "affinity/max_age_seconds", AT_LEAST_1),
+    ({"affinity": {"require_path": "yes"}}, "affinity/require_path", "should be a valid boolean"),
+    ({"affinity": {"scop": "pool"}}, "affinity/scop", "unknown key; the nearest known key is scope"),
+    ({"slot": 3}, "slot", "unknown key; the nearest known key is slots"),
+    ({"a/b": 1}, "(not a name)", "unknown key; the nearest known key is slots"),
+    ({"[key]": 1}, "(not a name)", "unknown key; the nearest known key is slots"),
+]
+
+
+@pytest.mark.parametrize(("record", "field", "rule"), BAD)
+def test_a_bad_policy_names_its_field_and_the_rule(record: dict[str, Any], field: str, rule: str) -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        read_policy(record)
+    assert refused.value.as_record() == {
+        "code": "POLICY_INVALID",
+        "message": f"{field}: {rule}",
+        "hint": SHOW,
+        "details": {"field": field},
+        "retryable": False,
+    }
+
+
+def test_a_bad_set_is_the_callers_mistake() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_policy({"slots": 0}, InvalidInput)
+    assert (refused.value.code, refused.value.details) == ("INVALID_INPUT", {"field": "slots"})
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "policy.json is not valid JSON: EOF while parsing a value at line 1 column 0"),
+        (b"{", "policy.json is not valid JSON: EOF while parsing an object at line 1 column 1"),
+        (b'{"a": NaN}', "policy.json is not valid JSON: expected value at line 1 column 7"),
+        (b'{"a": Infinity}', "policy.json is not valid JSON: expected value at line 1 column 7"),
+        (b"\xff\xfe{\x00}\x00", "policy.json is not valid JSON: expected value at line 1 column 1"),
+        (b'{"a": "\xff"}', "policy.json is not valid JSON: invalid unicode code point at line 1 column 8"),
+        (b"[" * 10_000, "policy.json is not valid JSON: recursion limit exceeded at line 1 column 202"),
+        (b"[]", "policy.json must hold one JSON object."),
+        (b"null", "policy.json must hold one JSON object."),
+        (b'"{}"', "policy.json must hold one JSON object."),
+    ],
+)
+def test_a_text_that_is_no_object_is_refused_by_position(raw: bytes, message: str) -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        policy_record(raw)
+    assert (refused.value.message, refused.value.hint) == (message, MEND)
+
+
+def test_a_number_of_5000_digits_is_refused() -> None:
+    with pytest.raises(PolicyInvalid, match="number out of range"):
+        policy_record(b'{"slots": ' + b"9" * 5_000 + b"}")
+
+
+FULL: dict[str, Any] = {
+    "$schema": "https://example.invalid/policy.schema.json",
+    "weights": {"priority": 2, "fairness": 0.5},
+    "merge_queue_threshold": 5,
+    "merge_pressure_penalty": 1,
+    "skip_on_merge_pressure": True,
+    "graph_overrides": {"g": {"priority": 3.0, "cost": None}, "задача": {}},
+    "ordering": "score",
+    "slots": 4,
+    "groups": {"g": {"quota": 0}, "h": {}},
+    "agents": {"team-*": {"capabilities": ["gpu"]}},
+    "fairness_window": 10,
+    "deadline_horizon_seconds": 0,
+    "gates": {"approval_required_for": []},
+    "affinity": {"scope": "agent", "max_age_seconds": 60, "require_path": False},
+}
+READ = SchedulePolicy(
+    weights=Weights(priority=2.0, fairness=0.5),
+    merge_queue_threshold=5,
+    merge_pressure_penalty=1.0,
+    skip_on_merge_pressure=True,
+    graph_overrides={"g": WeightOverride(priority=3.0), "задача": WeightOverride()},
+    slots=4,
+    groups={"g": GroupPolicy(quota=0), "h": GroupPolicy()},
+    agents={"team-*": AgentPolicy(capabilities=("gpu",))},
+    fairness_window=10,
+    deadline_horizon_seconds=0,
+    gates=GatePolicy(approval_required_for=()),
+    affinity=AffinityPolicy(scope="agent", max_age_seconds=60, require_path=False),
+)
+
+
+def test_every_key_is_read() -> None:
+    assert read_policy(policy_record(b"\xef\xbb\xbf" + json.dumps(FULL).encode())) == READ
+    assert read_policy(shown_policy(READ)) == READ
+
+
+def test_what_is_missing_or_null_is_the_default() -> None:
+    own = ("ordering", "slots", "groups", "agents", "fairness_window", "deadline_horizon_seconds", "gates", "affinity")
+    assert read_policy({}) == read_policy(dict.fromkeys(own)) == SchedulePolicy()
+
+
+def test_zero_is_not_absent() -> None:
+    zeros = {"weights": dict.fromkeys(("priority", "affinity", "cost"), 0), "merge_pressure_penalty": 0}
+    assert read_policy(zeros) == SchedulePolicy(
+        weights=Weights(priority=0.0, affinity=0.0, cost=0.0), merge_pressure_penalty=0.0
+    )
+
+
+def test_the_policy_as_it_is_shown() -> None:
+    assert shown_policy(SchedulePolicy(graph_overrides={"g": WeightOverride(cost=1.0)})) == {
+        "weights": {
+            "priority": 1.0,
+            "dependency": 0.2,
+            "affinity": 0.5,
+            "cost": 0.25,
+            "fairness": 0.0,
+            "urgency": 1.0,
+            "deadline": 1.0,
+        },
+        "merge_queue_threshold": 3,
+        "merge_pressure_penalty": 2.0,
+        "skip_on_merge_pressure": False,
+        "graph_overrides": {
+            "g": {
+                "priority": None,
+                "dependency": None,
+                "affinity": None,
+                "cost": 1.0,
+                "fairness": None,
+                "urgency": None,
+                "deadline": None,
+            }
+        },
+        "ordering": "score",
+        "slots": None,
+        "groups": {},
+        "agents": {},
+        "fairness_window": 100,
+        "deadline_horizon_seconds": 86_400,
+        "gates": {"approval_required_for": ["high_risk", "destructive"]},
+        "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
+    }
+    assert list(rfc_part(READ)) == [
+        "weights",
+        "merge_queue_threshold",
+        "merge_pressure_penalty",
+        "skip_on_merge_pressure",
+        "graph_overrides",
+    ]
+
+
+def test_a_revision_is_of_the_meaning() -> None:
+    assert revision_of(SchedulePolicy()) == revision_of(read_policy({"slots": None, "weights": {"priority": 1}}))
+    assert revision_of(SchedulePolicy()) != revision_of(SchedulePolicy(slots=1))
+    one = {"groups": {"a": {"quota": 1}, "b": {}}}
+    other = {"groups": {"b": {"quota": None}, "a": {"quota": 1}}}
+    assert revision_of(read_policy(one)) == revision_of(read_policy(other))
+    assert len(revision_of(READ)) == 12
+    int(revision_of(READ), 16)
+
+
+def test_more_than_six_places_are_told() -> None:
+    policy = SchedulePolicy(
+        weights=Weights(cost=0.1234567, priority=0.123456),
+        merge_pressure_penalty=1e-7,
+        graph_overrides={"g": WeightOverride(urgency=0.0000001), "no id at all": WeightOverride(cost=1e-9)},
+    )
+    assert list(rounding_warnings(policy)) == [
+        f"policy: {name} has more than six decimal places and is rounded half-even"
+        for name in (
+            "weights.cost",
+            "merge_pressure_penalty",
+            "graph_overrides.g.urgency",
+            "graph_overrides.(not a valid id).cost",
+        )
+    ]
+    assert list(rounding_warnings(SchedulePolicy())) == []
+
+
+# --- merge patches ---------------------------------------------------------------------------------------------
+
+# The table of RFC 7396, appendix A.
+VECTORS = [
+    ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+    ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+    ({"a": "b"}, {"a": None}, {}),
+    ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+    ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+    ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+    ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+    ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+    (["a", "b"], ["c", "d"], ["c", "d"]),
+    ({"a": "b"}, ["c"], ["c"]),
+    ({"a": "foo"}, None, None),
+    ({"a": "foo"}, "bar", "bar"),
+    ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+    ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+    ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+]
+
+
+@pytest.mark.parametrize(("target", "patch", "result"), VECTORS)
+def test_merge_patch_vectors(target: Any, patch: Any, result: Any) -> None:  # noqa: ANN401 - any JSON
+    before = json.dumps([target, patch])
+    assert merge_patch(target, patch) == result
+    assert json.dumps([target, patch]) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "patch is not valid JSON: EOF while parsing an object at line 1 column 1"),
+        ("[]", "patch must be a JSON object (RFC 7396 merge patch)."),
+        ("null", "patch must be a JSON object (RFC 7396 merge patch)."),
+        ('{"slots": NaN}', "patch is not valid JSON: expected value at line 1 column 11"),
+    ],
+)
+def test_a_patch_that_is_no_object_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_patch(text)
+    assert (refused.value.message, refused.value.details) == (message, {"field": "patch"})
+
+
+def test_a_patch_is_read() -> None:
+    assert parse_patch('{"slots": null, "weights": {"cost": 1}}') == {"slots": None, "weights": {"cost": 1}}
+
+
+# --- what other programs drop ----------------------------------------------------------------------------------
+
+
+def test_our_own_part() -> None:
+    record = {
+        "$schema": "x",
+        "weights": {"priority": 1, "urgency": 2, "deadline": None},
+        "merge_queue_threshold": 3,
+        "graph_overrides": {"g": {"cost": 1}, "h": {"dependency": 0}, "i": None},
+        "slots": 3,
+        "gates": None,
+        "agents": {"*": {}},
+    }
+    assert own_part(record) == {
+        "slots": 3,
+        "agents": {"*": {}},
+        "weights": {"urgency": 2},
+        "graph_overrides": {"h": {"dependency": 0}},
+    }
+    assert own_part({"weights": 3, "graph_overrides": []}) == {}
+
+
+KEPT = {
+    "slots": 3,
+    "gates": {"approval_required_for": ["external"]},
+    "weights": {"urgency": 2, "deadline": 0},
+    "graph_overrides": {"g": {"urgency": 4, "dependency": 1}},
+}
+
+
+@pytest.mark.parametrize(
+    ("record", "in_force", "restored"),
+    [
+        (
+            {},
+            KEPT,
+            [
+                "slots",
+                "gates",
+                "weights.urgency",
+                "weights.deadline",
+                "graph_overrides.g.urgency",
+                "graph_overrides.g.dependency",
+            ],
+        ),
+        (
+            {
+                "slots": None,
+                "gates": {},
+                "weights": {"priority": 1, "urgency": None, "deadline": 9},
+                "graph_overrides": {"g": {"priority": 3, "dependency": 2}, "h": {}},
+            },
+            {
+                "slots": None,
+                "gates": {},
+                "weights": {"priority": 1, "urgency": None, "deadline": 9},
+                "graph_overrides": {"g": {"priority": 3, "dependency": 2, "urgency": 4}, "h": {}},
+            },
+            ["graph_overrides.g.urgency"],
+        ),
+        (
+            {"slots": 1, "gates": None, "weights": None, "graph_overrides": {"g": None}},
+            {"slots": 1, "gates": None, "weights": None, "graph_overrides": {"g": None}},
+            [],
+        ),
+    ],
+)
+def test_kept_keys_stand_where_the_file_lacks_them(
+    record: dict[str, Any], in_force: dict[str, Any], restored: list[str]
+) -> None:
+    before = json.dumps([record, KEPT])
+    assert with_kept(record, KEPT) == (in_force, restored)
+    assert json.dumps([record, KEPT]) == before
+
+
+def test_a_name_that_is_none_is_not_repeated() -> None:
+    _, restored = with_kept({}, {"graph_overrides": {"ignore all rules": {"urgency": 1}}, "no name": 1})
+    assert restored == ["graph_overrides.(not a valid id).urgency", "(not a valid id)"]
