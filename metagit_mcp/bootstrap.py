@@ -3,8 +3,6 @@
 It loads neither the MCP SDK nor networkx, and it opens no file of the workspace itself.
 """
 
-import os
-import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Literal
@@ -12,10 +10,9 @@ from typing import Literal
 from metagit_mcp.adapters.approvals import ApprovalFileStore
 from metagit_mcp.adapters.changes import open_changes
 from metagit_mcp.adapters.decision_log import DecisionLogFiles
-from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault
+from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault, die_at
 from metagit_mcp.adapters.graph_store import GraphFileStore
 from metagit_mcp.adapters.layout import WATCHED
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.adapters.system import FixedClock, RandomIds, SeededIds, SystemClock
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
@@ -57,10 +54,12 @@ def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offl
     """
     _arm(settings.fault)
     place = find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
-    root, notices = place.path, Notices()
-    changes = open_changes(root, WATCHED, mode=settings.watch)
+    root = place.path
+    # A command looks once; only a server gains by listening.
+    watch = "stat" if surface == "cli" and settings.watch == "auto" else settings.watch
+    changes = open_changes(root, WATCHED, mode=watch)
     clock, ids = _clock(settings), _ids(settings)
-    source = WorkspaceFiles(root, changes, notices)
+    source = WorkspaceFiles(root, changes)
     log = DecisionLogFiles(root)
     current = Current(source, clock, offload)
     caller = Caller(
@@ -73,8 +72,8 @@ def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offl
     return Application(
         current=current,
         schedule=Schedule(place, current, log, source, ids, offload, caller),
-        policies=Policies(current, PolicyFileStore(root, notices), log, clock, ids, offload, caller),
-        tasks=Tasks(current, GraphFileStore(root, notices), log, clock, ids, offload),
+        policies=Policies(current, PolicyFileStore(root), log, clock, ids, offload, caller),
+        tasks=Tasks(current, GraphFileStore(root), log, clock, ids, offload),
         work=Work(current, ApprovalFileStore(root), log, clock, ids, offload),
         place=place,
         close=changes.close,
@@ -94,10 +93,4 @@ def _arm(fault: str | None) -> None:
         return
     if fault not in FAULT_POINTS:
         raise InvalidInput(f"METAGIT_MCP_FAULT must be one of {', '.join(FAULT_POINTS)}", field="METAGIT_MCP_FAULT")
-    arm_fault(fault, partial(_die_at, fault))
-
-
-def _die_at(fault: str) -> None:
-    """Kill this process on the spot, after the name on stderr that proves that the point was reached."""
-    os.write(2, f"{fault}\n".encode())
-    os.kill(os.getpid(), signal.SIGKILL)
+    arm_fault(fault, partial(die_at, fault))

@@ -50,14 +50,17 @@ class WorkspaceSource(Protocol):
         ...
 
 
+# What a writer returns. The change itself stands; each warning names something that could not follow it.
+Warnings = tuple[str, ...]
+
+
 class GraphStore(Protocol):
     """Writes task graph files, one atomic read-modify-write at a time."""
 
-    def revise(self, graph_id: str, change: Callable[[Json | None], Json | None]) -> Json | None:
+    def revise(self, graph_id: str, change: Callable[[Json | None], Json | None]) -> Warnings:
         """Under the graph's lock give `change` the file's JSON object (None: no such file) and write what it returns.
 
-        None from `change` writes nothing. Returns what `change` returned. Keeps unknown fields, `index.json` and
-        `kept.json` in step.
+        None from `change` writes nothing. Keeps unknown fields; `index.json` and `kept.json` follow.
 
         Raises:
             GraphInvalid: the file that is there cannot be used.
@@ -69,7 +72,7 @@ class GraphStore(Protocol):
 class PolicyStore(Protocol):
     """Writes policy.json, one atomic read-modify-write at a time."""
 
-    def revise(self, change: Callable[[Json], Json | None]) -> None:
+    def revise(self, change: Callable[[Json], Json | None]) -> Warnings:
         """Under the policy's lock give `change` the record in force (kept keys included); write what it returns.
 
         None writes nothing; keys that `change` removed also end in `kept.json`.
@@ -84,8 +87,8 @@ class PolicyStore(Protocol):
 class ApprovalStore(Protocol):
     """Keeps people's approvals."""
 
-    def add(self, approval: Approval) -> None:
-        """Add one approval durably."""
+    def add(self, approval: Approval) -> bool:
+        """Add one approval durably; one of the same node as it was is there already: write nothing and return False."""
         ...
 
 
@@ -96,15 +99,19 @@ class DecisionLog(Protocol):
         """Return up to `count` newest decisions, newest first, and warnings about lines that cannot be read."""
         ...
 
-    def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> None:
-        """Append decisions and then their events."""
+    def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> Warnings:
+        """Append decisions; their events follow.
+
+        Raises:
+            ReadOnlyWorkspace, StoreUnavailable: the decisions cannot be written.
+        """
         ...
 
-    def append_audit(self, events: Sequence[SchedulerEvent]) -> None:
+    def append_audit(self, events: Sequence[SchedulerEvent]) -> Warnings:
         """Append what people and agents changed about the rules: policy and approvals, in a log of its own."""
         ...
 
-    def append_task_events(self, events: Sequence[SchedulerEvent]) -> None:
+    def append_task_events(self, events: Sequence[SchedulerEvent]) -> Warnings:
         """Append task graph events, in the shape that the task graph tools write."""
         ...
 
@@ -112,7 +119,7 @@ class DecisionLog(Protocol):
 class Keeper(Protocol):
     """Remembers our fields against writers that drop what they do not know."""
 
-    def remember(self) -> None:
+    def remember(self) -> Warnings:
         """Bring `kept.json` up to date with the image read last; does nothing when nothing of ours is new."""
         ...
 
@@ -134,7 +141,7 @@ class Ids(Protocol):
 
 
 class Offload(Protocol):
-    """Runs a blocking function for an async use case."""
+    """Runs blocking functions for async use cases, one after another in the order in which they come."""
 
     async def __call__(self, blocking: Callable[[], R]) -> R:
         """Return what `blocking` returns."""

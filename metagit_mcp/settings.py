@@ -6,9 +6,10 @@ alike, or end one in the middle of a write.
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, Literal, cast
 
+from metagit_mcp.domain.text import nearest
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
 
@@ -100,15 +101,9 @@ def _toolsets(names: Iterable[str] | None) -> frozenset[str]:
     chosen = frozenset(names)
     unknown = sorted(chosen.difference(TOOLSETS))
     if unknown:
-        hint = f"Known toolsets: {', '.join(TOOLSETS)}; the nearest is {_nearest(unknown[0])}."
+        hint = f"Known toolsets: {', '.join(TOOLSETS)}; the nearest is {nearest(unknown[0], TOOLSETS)}."
         raise InvalidInput("--toolsets names an unknown toolset", hint=hint, field="toolsets")
     return chosen
-
-
-def _nearest(name: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
-
-    return get_close_matches(name, TOOLSETS, n=1, cutoff=0.0)[0]
 
 
 def _watch(text: str) -> Watch:
@@ -122,9 +117,10 @@ def _clock(text: str | None) -> datetime | None:
         return None
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
+        in_calendar = at.tzinfo is not None and at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        in_calendar = False
+    if not in_calendar:
         example = "2026-12-01T12:00:00Z"
         raise InvalidInput(
             f"METAGIT_MCP_CLOCK must be an RFC 3339 instant such as {example}", field="METAGIT_MCP_CLOCK"

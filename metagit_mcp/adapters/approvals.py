@@ -54,8 +54,8 @@ class ApprovalFileStore:
         """Touch nothing yet."""
         self._root = root
 
-    def add(self, approval: Approval) -> None:
-        """Add one approval durably.
+    def add(self, approval: Approval) -> bool:
+        """Add one approval durably; see `ports.ApprovalStore`.
 
         Raises:
             StoreCorrupt: the file that is there cannot be used.
@@ -65,8 +65,15 @@ class ApprovalFileStore:
         make_folder(f"{root}/{SCHEDULE}", root=root)
         with locked(path, root=root, kind="approvals"):
             document = _read(root)
+            if any(_same_node(each, approval) for each in _understood(document)[0].get(approval.graph_id, ())):
+                return False
             document["approvals"] = [*document["approvals"], plain(approval)]
             atomic_write(path, render_document(document), root=root, kind="approvals")
+        return True
+
+
+def _same_node(one: Approval, other: Approval) -> bool:
+    return (one.node_id, one.epoch, one.digest) == (other.node_id, other.epoch, other.digest)
 
 
 def _read(root: str) -> Json:

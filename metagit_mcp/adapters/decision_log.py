@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import make_folder
+from metagit_mcp.adapters.follow_up import follow_up
 from metagit_mcp.adapters.json_lines import Tail, append_lines, tail_lines
 from metagit_mcp.adapters.layout import AUDIT, DECISIONS, EVENTS, SCHEDULE, SCHEDULER_EVENTS, TASK_EVENTS
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
@@ -19,6 +20,9 @@ from metagit_mcp.wire.codec import Json, adapter, parse_json, plain
 # However rarely a graph is decided on, no more lines are looked at for it.
 _FURTHEST: Final = 10_000
 _FIRST_LOOK: Final = 200
+# An id that is cut is another one: it must come back as it was logged.
+_LONGEST_ID: Final = 256
+_LONGEST_TEXT: Final = 200
 _HINT_DEFAULTS: Final[Json] = {"title": "", "project": None, "repository": None, "agent_id": None, "priority": 0}
 
 
@@ -44,23 +48,21 @@ class DecisionLogFiles:
         except StoreUnavailable as error:
             return (), (error.message,)
 
-    def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> None:
+    def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
         """Append decisions and then their events; one that is killed between the two leaves only the decisions."""
         if decisions:
             make_folder(f"{self._root}/{SCHEDULE}", root=self._root)
             self._append(DECISIONS, "decisions", map(_decision_row, decisions), mode=0o600)
-        if events:
-            self._append_events(SCHEDULER_EVENTS, [_event_row(event) for event in events])
+        return follow_up(lambda: self._append_events(SCHEDULER_EVENTS, [_event_row(event) for event in events]))
 
-    def append_audit(self, events: Sequence[SchedulerEvent]) -> None:
+    def append_audit(self, events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
         """Append to schedule/audit.jsonl: one type that metagit does not know hides its whole event log from it."""
-        make_folder(f"{self._root}/{SCHEDULE}", root=self._root)
-        self._append(AUDIT, "audit", [_event_row(event) for event in events], mode=0o600)
+        return follow_up(lambda: self._append(AUDIT, "audit", [_event_row(event) for event in events], mode=0o600))
 
-    def append_task_events(self, events: Sequence[SchedulerEvent]) -> None:
+    def append_task_events(self, events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
         """Append task graph events; as the task graph tools do, they name no source."""
-        rows = [_event_row(event) for event in events]
-        self._append_events(TASK_EVENTS, [{name: row[name] for name in row if name != "source"} for row in rows])
+        rows = [{name: each for name, each in _event_row(event).items() if name != "source"} for event in events]
+        return follow_up(lambda: self._append_events(TASK_EVENTS, rows))
 
     def _append_events(self, path: str, rows: Sequence[Json]) -> None:
         if rows:
@@ -135,17 +137,21 @@ def _logged(row: object) -> LoggedDecision:
         raise ValueError("no object")  # noqa: TRY004 - as any other content that is wrong
     hints = row.get("dispatch_hints")
     more = {name: hints.get(name) for name in ("title", "repository")} if isinstance(hints, dict) else {}
-    given = {name: _safe(each) for name, each in {**more, **row}.items() if each is not None}
+    given = {
+        name: _safe(each, _LONGEST_ID if name.endswith("_id") else _LONGEST_TEXT)
+        for name, each in {**more, **row}.items()
+        if each is not None
+    }
     logged = adapter(LoggedDecision).validate_python(given)
     if not (is_id(logged.graph_id) and is_id(logged.node_id)):
         raise ValueError("no ids")
     return logged
 
 
-def _safe(each: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _safe(each: Any, limit: int) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(each, str):
-        return shown(each)
-    return [_safe(one) for one in each] if isinstance(each, list) else each
+        return shown(each, limit)
+    return [_safe(one, limit) for one in each] if isinstance(each, list) else each
 
 
 def _warnings(tail: Tail, bad: int) -> tuple[str, ...]:

@@ -8,8 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from metagit_mcp.adapters.fault_points import fault
-from metagit_mcp.adapters.places import locate
-from metagit_mcp.adapters.refusals import FileRefused, StrPath, read_error, shown_name, storage_error
+from metagit_mcp.adapters.places import locate, real_folder
+from metagit_mcp.adapters.refusals import (
+    FileRefused,
+    StrPath,
+    read_error,
+    shown_name,
+    storage_error,
+    workspace_gone,
+)
 
 READ_LIMIT = 256 * 1024 * 1024
 TEMP_PREFIX = ".metagit-"
@@ -148,9 +155,15 @@ def _name_if_free(temp: str, target: str) -> None:
 
 
 def make_folder(path: StrPath, *, root: StrPath) -> None:
-    """Create a folder of the workspace with its parents, unless it is there. Errors as `atomic_write`."""
+    """Create a folder of the workspace with its parents, unless it is there. Errors as `atomic_write`.
+
+    Raises:
+        WorkspaceNotFound: the workspace itself is gone; it must not come to life again with nothing but this in it.
+    """
+    if not os.path.isdir(root):
+        raise workspace_gone(root)
     try:
-        os.makedirs(path, exist_ok=True)
+        os.makedirs(real_folder(os.fspath(path), root=os.fspath(root)), exist_ok=True)
     except OSError as cause:
         raise storage_error(cause, shown_name(path, root)) from cause
 

@@ -2,36 +2,31 @@
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from metagit_mcp.adapters.files import atomic_write, make_folder, read_regular
+from metagit_mcp.adapters.follow_up import follow_up
 from metagit_mcp.adapters.graph_files import read_graph
 from metagit_mcp.adapters.graph_index import list_graph
 from metagit_mcp.adapters.json_documents import parse_document, render_document
 from metagit_mcp.adapters.kept import Kept, Nodes, graph_lesson, learn, read_kept
 from metagit_mcp.adapters.layout import GRAPHS
 from metagit_mcp.adapters.locks import locked
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.refusals import FileRefused
 from metagit_mcp.domain.text import is_id, shown
-from metagit_mcp.errors import GraphInvalid, InvalidInput, MetagitError
+from metagit_mcp.errors import GraphInvalid, InvalidInput
 from metagit_mcp.wire.codec import Json
 
 
 class GraphFileStore:
     """The graph files of one workspace, to be written."""
 
-    def __init__(self, root: str, notices: Notices) -> None:
+    def __init__(self, root: str) -> None:
         """Touch nothing yet."""
         self._root = root
-        self._notices = notices
 
-    def revise(self, graph_id: str, change: Callable[[Json | None], Json | None]) -> Json | None:
-        """Give `change` the graph with our kept fields in it, write what it returns; see `ports.GraphStore`.
-
-        When the graph is written, a list or kept.json that cannot be written any more is a warning, no failure.
-        """
+    def revise(self, graph_id: str, change: Callable[[Json | None], Json | None]) -> tuple[str, ...]:
+        """Give `change` the graph with our kept fields in it, write what it returns; see `ports.GraphStore`."""
         if not is_id(graph_id):
             raise InvalidInput(f"graph_id: {shown(graph_id, 40)!r} is no id", field="graph_id")
         root, path = self._root, f"{self._root}/{GRAPHS}/{graph_id}.json"
@@ -42,22 +37,12 @@ class GraphFileStore:
             former = _read(path, root, graph_id)
             revised = change(None if former is None else _with_kept(former, kept))
             if revised is None:
-                return None
+                return ()
             revised = _with_nulls(revised, kept)
             raw = _render(revised, graph_id)
             atomic_write(path, raw, root=root, kind="graph")
-            self._follow("index", partial(list_graph, root, graph_id, revised))
-            self._follow("kept", partial(_keep, root, known, graph_id, raw))
-        return revised
-
-    def _follow(self, topic: str, write: Callable[[], None]) -> None:
-        """Bring another file in step with the graph, which is written already."""
-        try:
-            write()
-        except MetagitError as error:
-            self._notices.put(topic, error.message)
-        else:
-            self._notices.put(topic, "")
+            unlisted = follow_up(lambda: list_graph(root, graph_id, revised))
+            return unlisted + follow_up(lambda: _keep(root, known, graph_id, raw))
 
 
 def _read(path: str, root: str, graph_id: str) -> Json | None:

@@ -6,7 +6,6 @@ resolved root (interfaces.md §1): what a graph file says must not come from any
 
 import os
 import stat
-from functools import lru_cache
 
 from metagit_mcp.adapters.refusals import FileRefused, StrPath, read_error, shown_name
 
@@ -39,11 +38,7 @@ def locate(path: StrPath, *, root: StrPath) -> tuple[str, os.stat_result | None]
 
 def _located(path: str, root: str) -> tuple[str, os.stat_result | None]:
     folder, name = os.path.split(path)
-    there = os.stat(folder)
-    real_folder = _real_folder(folder, root, there.st_dev, there.st_ino)
-    if real_folder is None:
-        raise FileRefused(shown_name(path, root), "leads out of the workspace")
-    real = f"{real_folder}/{name}"
+    real = f"{real_folder(folder, root=root)}/{name}"
     try:
         found = os.lstat(real)
     except FileNotFoundError:
@@ -56,15 +51,39 @@ def _located(path: str, root: str) -> tuple[str, os.stat_result | None]:
     return real, found
 
 
-@lru_cache(maxsize=64)
-def _real_folder(folder: str, root: str, _device: int, _inode: int) -> str | None:
-    """Return where `folder` really is, or None outside the workspace.
+def real_folder(folder: str, *, root: str) -> str:
+    """Return a path of a folder, there or not, without a link between the workspace and its last part.
 
-    Resolving costs more than reading a small file, so it is remembered. Device and inode belong to the key: a
-    folder that was replaced, say by a link out of the tree, must be resolved anew.
+    Nothing is remembered from one call to the next: any part may have become a link out of the tree meanwhile, with
+    the inode number of the folder that stood there. To look at each part costs less than to resolve the whole path.
+
+    Raises:
+        FileRefused: it leads out of the workspace.
+        OSError: a part of it is no folder.
     """
+    if _has_no_link(folder, root):
+        return folder
     real = os.path.realpath(folder)
-    return real if _is_inside(real, os.path.realpath(root)) else None
+    if not _is_inside(real, os.path.realpath(root)):
+        raise FileRefused(shown_name(folder, root), "leads out of the workspace")
+    return real
+
+
+def _has_no_link(folder: str, root: str) -> bool:
+    at = root.rstrip("/")
+    if folder.rstrip("/") != at and not folder.startswith(f"{at}/"):
+        return False
+    for part in folder[len(at) :].split("/"):
+        if part == "..":
+            return False
+        if part:
+            at = f"{at}/{part}"
+            try:
+                if stat.S_ISLNK(os.lstat(at).st_mode):
+                    return False
+            except FileNotFoundError:
+                return True
+    return True
 
 
 def _is_inside(real: str, real_root: str) -> bool:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import atomic_write, make_folder, read_regular
+from metagit_mcp.adapters.follow_up import follow_up
 from metagit_mcp.adapters.json_documents import parse_document, render_document
 from metagit_mcp.adapters.kept import Kept, Lesson, learn, policy_lesson, policy_set_lesson, read_kept
 from metagit_mcp.adapters.layout import POLICY, SCHEDULE
 from metagit_mcp.adapters.locks import locked_in_place
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.patience import Draft, Patience
 from metagit_mcp.adapters.refusals import FileRefused
 from metagit_mcp.domain.policy import FOREIGN_WEIGHTS, RFC_KEYS, SchedulePolicy
@@ -142,12 +142,11 @@ def _without_nulls(record: Json) -> Json:
 class PolicyFileStore:
     """policy.json of one workspace, to be written."""
 
-    def __init__(self, root: str, notices: Notices) -> None:
+    def __init__(self, root: str) -> None:
         """Touch nothing yet."""
         self._root = root
-        self._notices = notices
 
-    def revise(self, change: Callable[[Json], Json | None]) -> None:
+    def revise(self, change: Callable[[Json], Json | None]) -> tuple[str, ...]:
         """Give `change` the record in force, write what it returns; see `ports.PolicyStore`.
 
         Other programs lock the file itself, so it is created with `{}` in it (the defaults) when it is missing.
@@ -156,20 +155,26 @@ class PolicyFileStore:
         make_folder(f"{root}/{SCHEDULE}", root=root)
         with locked_in_place(path, root=root, kind="policy", first=b"{}\n"):
             known = read_kept(root)
-            in_force, _ = with_kept(_record(path, root), known.policy)
-            revised = change(_without_nulls(in_force))
+            revised = change(_without_nulls(_in_force(_record(path, root), known.policy)))
             if revised is None:
-                return
+                return ()
             atomic_write(path, render_document(_with_nulls(revised, known.policy)), root=root, kind="policy")
-            self._keep(known, revised)
+            lesson = policy_set_lesson(own_part(revised), known.policy)
+            return follow_up(lambda: learn(root, known, {}, lesson))
 
-    def _keep(self, known: Kept, revised: Json) -> None:
-        try:
-            learn(self._root, known, {}, policy_set_lesson(own_part(revised), known.policy))
-        except MetagitError as error:
-            self._notices.put("kept", error.message)
-        else:
-            self._notices.put("kept", "")
+
+def _in_force(record: Json, kept: Mapping[str, Any]) -> Json:
+    """Return the record with the kept keys; alone where it is they that cannot be used and would stop every set."""
+    in_force, _ = with_kept(record, kept)
+    return record if _is_policy(record) and not _is_policy(in_force) else in_force
+
+
+def _is_policy(record: Json) -> bool:
+    try:
+        read_policy(_without_nulls(record))
+    except PolicyInvalid:
+        return False
+    return True
 
 
 def _record(path: str, root: str) -> Json:

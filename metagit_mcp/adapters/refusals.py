@@ -4,7 +4,7 @@ import errno
 import os
 
 from metagit_mcp.domain.text import shown
-from metagit_mcp.errors import ReadOnlyWorkspace, StoreUnavailable
+from metagit_mcp.errors import ReadOnlyWorkspace, StoreUnavailable, WorkspaceNotFound
 
 StrPath = str | os.PathLike[str]
 
@@ -22,6 +22,13 @@ class FileRefused(StoreUnavailable):
         super().__init__(f"{name} {why}.", file=name, why=why)
         self.name = name
         self.why = why
+
+
+def workspace_gone(root: StrPath) -> WorkspaceNotFound:
+    """Return what it means that the folder of the workspace is not there any more."""
+    path = os.fspath(root)
+    hint = "It was moved or deleted. Move it back, or start anew with --workspace PATH where it is now."
+    return WorkspaceNotFound(f"The workspace {shown(path)} is gone.", hint=hint, path=path)
 
 
 def shown_name(path: StrPath, root: StrPath) -> str:

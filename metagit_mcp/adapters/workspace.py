@@ -11,6 +11,7 @@ from typing import Final
 
 from metagit_mcp.adapters.files import create_whole, make_folder, read_regular
 from metagit_mcp.adapters.layout import GRAPHS, MANIFEST, METAGIT, SCHEDULE, TASKS
+from metagit_mcp.adapters.refusals import storage_error
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import MetagitError, WorkspaceNotFound
 from metagit_mcp.wire.responses import WorkspacePlace
@@ -154,11 +155,19 @@ def init_workspace(path: str) -> tuple[WorkspacePlace, tuple[str, ...]]:
     files = {f"{SCHEDULE}/.gitignore": _IGNORED, MANIFEST: _manifest(root)}
     folders = (GRAPHS, SCHEDULE)
     missing = tuple(name for name in (*folders, *files) if not os.path.lexists(f"{root}/{name}"))
+    _make_root(root)
     for folder in folders:
         make_folder(f"{root}/{folder}", root=root)
     for name, content in files.items():
         create_whole(f"{root}/{name}", content, root=root, mode=0o644)
     return WorkspacePlace(path=root, chosen_by="init"), missing
+
+
+def _make_root(root: str) -> None:
+    try:
+        os.makedirs(root, exist_ok=True)
+    except OSError as cause:
+        raise storage_error(cause, shown(root)) from cause
 
 
 def _manifest(root: str) -> bytes:

@@ -26,9 +26,9 @@ from metagit_mcp.adapters.layout import (
     WORKTREES_NAME,
 )
 from metagit_mcp.adapters.merge_queue import MergeQueue
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.patience import Patience
 from metagit_mcp.adapters.policy_file import PolicyFile
+from metagit_mcp.adapters.refusals import workspace_gone
 from metagit_mcp.adapters.services import ServiceLog
 from metagit_mcp.adapters.stale import Stale
 from metagit_mcp.adapters.worktrees import WorktreeFile
@@ -44,12 +44,10 @@ _RAN: Final = ("running", "completed")
 class WorkspaceFiles:
     """The files of one workspace as one image; also remembers our fields in them. May be used from any thread."""
 
-    def __init__(self, root: str, changes: Changes, notices: Notices, patience: Patience | None = None) -> None:
-        """Read nothing yet; `notices` are warnings that writers leave for the next answer."""
+    def __init__(self, root: str, changes: Changes, patience: Patience | None = None) -> None:
+        """Read nothing yet."""
         self._root = root
         self._changes = changes
-        self._notices = notices
-        self._noticed = 0
         self._patience = patience or Patience()
         self._lock = Lock()
         self._stale = Stale(everything=True)
@@ -74,8 +72,15 @@ class WorkspaceFiles:
             self._lock.release()
 
     def read(self) -> WorkspaceImage:
-        """Read what changed and return the image; never raises for what stands in the workspace."""
+        """Read what changed and return the image; never raises for what stands in the workspace.
+
+        Raises:
+            WorkspaceNotFound: the workspace itself is gone, which must not look like one without work.
+        """
         with self._lock:
+            if not os.path.isdir(self._root):
+                self._stale.add_everything()
+                raise workspace_gone(self._root)
             if not self._is_stale() and self._image is not None:
                 return self._image
             stale, self._stale = self._stale, Stale()
@@ -88,25 +93,26 @@ class WorkspaceFiles:
                 raise
             return self._image
 
-    def remember(self) -> None:
-        """Bring kept.json up to date with what was read last; where that cannot be written, a warning says so."""
+    def remember(self) -> tuple[str, ...]:
+        """Bring kept.json up to date with what was read last; return a warning where that cannot be written."""
         with self._lock:
             graphs, policy = self._graphs.lessons(), self._policy.lesson()
             try:
                 kept = learn(self._root, self._kept, graphs, policy)
             except MetagitError as error:
-                self._notices.put("kept", f"fields of ours are not kept against other programs: {error.message}")
-                return
-            self._notices.put("kept", "")
+                return (f"fields of ours are not kept against other programs: {error.message}",)
             self._graphs.taught()
             self._policy.taught()
             self._kept = kept
+            return ()
 
     def _is_stale(self) -> bool:
+        if not os.path.isdir(self._root):
+            return True
         self._stale.note(self._changes.drain(), with_decisions=self._wants_services())
         if self._worktrees.look():
             self._stale.add(WORKTREES, WORKTREES_NAME)
-        return bool(self._stale) or self._noticed != self._notices.version
+        return bool(self._stale)
 
     def _wants_services(self) -> bool:
         policy = self._policy.now.policy
@@ -148,7 +154,6 @@ class WorkspaceFiles:
 
     def _composed(self) -> WorkspaceImage:
         former = self._image
-        self._noticed = self._notices.version
         around = self._surroundings()
         image = WorkspaceImage(
             policy=self._policy.now.policy,
@@ -179,7 +184,6 @@ class WorkspaceFiles:
             *self._worktrees.warnings(),
             *self._merges.warnings(),
             *self._approvals.warnings,
-            *self._notices,
         }
         return tuple(sorted(found))
 

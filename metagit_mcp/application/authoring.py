@@ -25,16 +25,33 @@ def instant_of(now: datetime) -> str:
     return now.isoformat()
 
 
-def slug(title: str, taken: Iterable[str]) -> str:
-    """Return an id made from a title, not among `taken`: lower case, words joined by dashes, numbered if need be."""
-    words = re.findall(r"\w+", title.casefold())
-    stem = "-".join(words)[:_LONGEST_SLUG].rstrip("-") or "task"
-    names = set(taken)
-    number, name = 1, stem
-    while name in names:
-        number += 1
-        name = f"{stem}-{number}"
-    return name
+class FreshIds:
+    """Makes ids from titles, none of which was there before: numbered where several titles say the same."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        """Note the ids that are in use."""
+        self._taken = set(taken)
+        self._counted: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        """Say whether an id is in use."""
+        return name in self._taken
+
+    def take(self, name: str) -> None:
+        """Note one more id as in use."""
+        self._taken.add(name)
+
+    def made_from(self, title: str) -> str:
+        """Return an id made from a title, now in use: lower case, words joined by dashes, numbered if need be."""
+        words = re.findall(r"\w+", "".join(mark if is_id(mark) else " " for mark in title.casefold()))
+        stem = "-".join(words)[:_LONGEST_SLUG].rstrip("-") or "task"
+        # Ids are only ever added, so counting goes on where it stopped.
+        number = self._counted.get(stem, 1)
+        while (name := stem if number == 1 else f"{stem}-{number}") in self._taken:
+            number += 1
+        self._counted[stem] = number
+        self.take(name)
+        return name
 
 
 def rows_of(graph_id: str, record: Json) -> list[Any]:
@@ -112,13 +129,12 @@ def new_node(graph_id: str, node_id: str, given: Json, now: datetime) -> Json:
 
 def outlined(items: Sequence[OutlineItem], taken: Iterable[str]) -> list[Json]:
     """Return the nodes of an outline, ids made from the titles."""
-    names = set(taken)
+    names = FreshIds(taken)
     nodes: list[Json] = []
     for item in items:
-        node: Json = {"node_id": slug(item.title, names), "title": item.title, "depends_on": list(item.after)}
+        node: Json = {"node_id": names.made_from(item.title), "title": item.title, "depends_on": list(item.after)}
         if item.parent is not None:
             node["parent_id"] = nodes[item.parent]["node_id"]
-        names.add(node["node_id"])
         nodes.append(node)
     return nodes
 
@@ -130,7 +146,7 @@ def planned(nodes: Sequence[PlannedNode], taken: Iterable[str]) -> list[Json]:
         InvalidInput: an id that is none, or one used twice or already in the graph.
     """
     existing = set(taken)
-    names = set(existing)
+    names = FreshIds(existing)
     for place, node in enumerate(nodes):
         if node.node_id is None:
             continue
@@ -145,13 +161,12 @@ def planned(nodes: Sequence[PlannedNode], taken: Iterable[str]) -> list[Json]:
                 hint="Leave node_id out to have one made, or change that node with metagit_task_update.",
                 field=f"nodes/{place}/node_id",
             )
-        names.add(node.node_id)
+        names.take(node.node_id)
     found: list[Json] = []
     for node in nodes:
         given = node_fields(node)
         if node.node_id is None:
-            given["node_id"] = slug(node.title, names)
-            names.add(given["node_id"])
+            given["node_id"] = names.made_from(node.title)
         found.append(given)
     return found
 

@@ -36,20 +36,23 @@ class Current:
         self._source = source
         self._clock = clock
         self._offload = offload
-        # Held while files are read and the queue is rebuilt, possibly in a worker thread; the queue is never used
-        # meanwhile.
-        self._catching_up = Lock()
+        # The catch-ups that may yet touch the image and the queue, possibly in another thread: neither is used until
+        # there is none.
+        self._under_way: set[Lock] = set()
         self._image: WorkspaceImage | None = None
         self._queue: WorkspaceQueue | None = None
 
     async def image(self) -> WorkspaceImage:
         """Return what the files say now; a policy that cannot be used is no obstacle."""
-        if self._image is None or self._catching_up.locked() or self._source.changed():
-            await self._offload(self._catch_up)
-        while self._catching_up.locked():
-            await self._offload(self._catch_up)
-        if self._image is None:  # pragma: no cover - a finished catch-up always leaves an image
-            raise AssertionError
+        asked = False
+        while self._under_way or not asked or self._image is None:
+            if self._under_way:
+                # Blocking work is done one piece after another: when this is done, what was before it is.
+                await self._offload(_nothing)
+            else:
+                asked = True
+                if self._image is None or self._source.changed():
+                    await self._follow()
         return self._image
 
     async def view(self) -> View:
@@ -59,34 +62,64 @@ class Current:
             PolicyInvalid: policy.json cannot be used; the defaults never stand in silently.
         """
         image = await self.image()
-        if image.policy is None or self._queue is None:
-            raise _again(image)
+        policy = usable_policy(image)
+        if self._queue is None:  # pragma: no cover - a finished catch-up leaves a queue wherever there is a policy
+            raise AssertionError
         now = self._clock.now()
-        self._queue.refresh(snapshot_of(image, image.policy, now))
-        return View(image=image, policy=image.policy, queue=self._queue, now=now)
+        self._queue.refresh(snapshot_of(image, policy, now))
+        return View(image=image, policy=policy, queue=self._queue, now=now)
+
+    async def _follow(self) -> None:
+        """Catch up beside the event loop. A caller that is cancelled does not wait, but the catch-up may go on."""
+        turn = Lock()
+        self._under_way.add(turn)
+
+        def in_turn() -> None:
+            if turn.acquire(blocking=False):
+                try:
+                    self._catch_up()
+                finally:
+                    self._under_way.discard(turn)
+
+        try:
+            await self._offload(in_turn)
+        finally:
+            if turn.acquire(blocking=False):
+                # It has not begun, and now it never will.
+                self._under_way.discard(turn)
 
     def _catch_up(self) -> None:
-        with self._catching_up:
-            image = self._source.read()
-            if image is self._image:
-                return
-            if image.policy is None:
-                self._queue = None
+        image = self._source.read()
+        if image is self._image:
+            return
+        if image.policy is None:
+            self._queue = None
+        else:
+            snapshot = snapshot_of(image, image.policy, self._clock.now())
+            if self._queue is None:
+                self._queue = WorkspaceQueue(snapshot)
             else:
-                snapshot = snapshot_of(image, image.policy, self._clock.now())
-                if self._queue is None:
-                    self._queue = WorkspaceQueue(snapshot)
-                else:
-                    self._queue.refresh(snapshot)
-            self._image = image
+                self._queue.refresh(snapshot)
+        self._image = image
 
 
-def _again(image: WorkspaceImage) -> Exception:
-    """The policy's error as a new exception, since one instance must not be raised twice."""
+def _nothing() -> None:
+    """Stand at the end of the line of blocking work."""
+
+
+def usable_policy(image: WorkspaceImage) -> SchedulePolicy:
+    """Return the policy.
+
+    Raises:
+        PolicyInvalid: policy.json cannot be used; the defaults never stand in silently.
+    """
     error = image.policy_error
+    if image.policy is not None:
+        return image.policy
     if error is None:  # pragma: no cover - a source without a policy always says why
-        return AssertionError()
-    return type(error)(error.message, hint=error.hint, **error.details)
+        raise AssertionError
+    # A new exception, since one instance must not be raised twice.
+    raise type(error)(error.message, hint=error.hint, **error.details)
 
 
 def snapshot_of(image: WorkspaceImage, policy: SchedulePolicy, now: datetime) -> Snapshot:
@@ -96,12 +129,11 @@ def snapshot_of(image: WorkspaceImage, policy: SchedulePolicy, now: datetime) ->
     )
 
 
-def usable_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph:
-    """Return the named graph.
+def known_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph:
+    """Return the named graph, usable or not.
 
     Raises:
         GraphNotFound: no file has this name.
-        GraphInvalid: its file cannot be used; the message says what is wrong with it.
     """
     loaded = graphs.get(graph_id)
     if loaded is None:
@@ -110,6 +142,17 @@ def usable_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGrap
         shown = ", ".join(known[:_NAMED]) + more
         hint = f"Known graphs: {shown}." if known else "There is no graph yet: plan one with metagit_task_plan."
         raise GraphNotFound(f"No task graph is called {graph_id}.", hint=hint, graph_id=graph_id)
+    return loaded
+
+
+def usable_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph:
+    """Return the named graph.
+
+    Raises:
+        GraphNotFound: no file has this name.
+        GraphInvalid: its file cannot be used; the message says what is wrong with it.
+    """
+    loaded = known_graph(graphs, graph_id)
     if loaded.graph is None:
         raise GraphInvalid("; ".join(loaded.warnings), hint="Mend the file; other graphs go on.", graph_id=graph_id)
     return loaded

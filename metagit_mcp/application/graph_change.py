@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.authoring import (
+    FreshIds,
     checked,
     instant_of,
     new_graph,
@@ -12,7 +13,6 @@ from metagit_mcp.application.authoring import (
     planned,
     row_id,
     rows_of,
-    slug,
 )
 from metagit_mcp.domain.text import is_id
 from metagit_mcp.domain.value import value
@@ -51,9 +51,11 @@ def graph_plan(request: TaskPlanRequest) -> GraphPlan:
     """
     if request.nodes is not None and request.outline is not None:
         raise InvalidInput("Pass nodes or outline, not both.", field="outline")
-    graph_id = request.graph_id or slug(request.title, ())
+    graph_id = request.graph_id or FreshIds().made_from(request.title)
     if not is_id(graph_id) or len(graph_id.encode()) > _LONGEST_GRAPH_ID_BYTES:
         raise InvalidInput("graph_id: cannot be the name of a file", field="graph_id")
+    if graph_id.startswith("."):
+        raise InvalidInput("graph_id: begins with a dot, and hidden files are no graphs", field="graph_id")
     return GraphPlan(graph_id=graph_id, request=request, outline=parse_outline(request.outline or ""))
 
 

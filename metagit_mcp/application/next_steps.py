@@ -45,9 +45,16 @@ def _nothing(counted: Census) -> str:
 
 def approve_command(graph_id: str, node_id: str) -> str:
     """Return the command with which a person approves a node."""
-    return shlex.join(["metagit-mcp", "work", "approve", node_id, "--graph-id", graph_id])
+    return _about("work approve", graph_id, node_id)
 
 
 def update_command(graph_id: str, node_id: str, *flags: str) -> str:
     """Return the command with which a person changes a node."""
-    return shlex.join(["metagit-mcp", "task", "update", node_id, "--graph-id", graph_id, *flags])
+    return _about("task update", graph_id, node_id, *flags)
+
+
+def _about(command: str, graph_id: str, node_id: str, *flags: str) -> str:
+    # An id may begin with a dash, which must not be read as a flag.
+    node = [f"--node-id={node_id}"] if node_id.startswith("-") else [node_id]
+    graph = [f"--graph-id={graph_id}"] if graph_id.startswith("-") else ["--graph-id", graph_id]
+    return shlex.join(["metagit-mcp", *command.split(), *node, *graph, *flags])

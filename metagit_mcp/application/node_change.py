@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering, row_id, rows_of
-from metagit_mcp.application.current import usable_graph
-from metagit_mcp.domain.approval import Approval
-from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.application.current import usable_graph, usable_policy
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
+from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.eligibility import intrinsic
 from metagit_mcp.scheduling.queue import group_queue
 from metagit_mcp.wire.graph_codec import load_record
@@ -30,14 +29,14 @@ def revised_node(
     graph_id: str,
     record: Json | None,
     request: TaskUpdateRequest,
-    policy: SchedulePolicy,
-    approvals: Sequence[Approval],
+    image: WorkspaceImage,
     now: datetime,
 ) -> tuple[Json, Json, Json | None]:
     """Return the node's row before and after, and the graph record to write (None when nothing changes).
 
     Raises:
         NodeNotFound, InvalidInput, NodeNotEligible, RevisionConflict and what `checked` raises: nothing to write.
+        PolicyInvalid: the node is to be started, and the gates are not known.
     """
     rows = rows_of(graph_id, record or {})
     place = _place(rows, request.node_id)
@@ -53,7 +52,7 @@ def revised_node(
     after = {**before, **given}
     if given.get("status") == "running" and not _is_repeated(request, before):
         loaded = usable_graph({graph_id: load_record(graph_id, record or {})}, graph_id)
-        _refuse_start(loaded, request.node_id, policy, approvals, now)
+        _refuse_start(loaded, request.node_id, image, now)
     if after == before:
         return before, before, None
     after["updated_at"] = instant_of(now)
@@ -96,11 +95,9 @@ def _is_repeated(request: TaskUpdateRequest, before: Json) -> bool:
     return before.get("status") == "running" and agent_id is not None and before.get("agent_id") == agent_id
 
 
-def _refuse_start(
-    loaded: LoadedGraph, node_id: str, policy: SchedulePolicy, approvals: Sequence[Approval], now: datetime
-) -> None:
+def _refuse_start(loaded: LoadedGraph, node_id: str, image: WorkspaceImage, now: datetime) -> None:
     """Refuse to set a node running that has a reason against it, one that runs already included."""
-    rules = group_queue(loaded, policy, tuple(approvals), now).rules
+    rules = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now).rules
     against = [reason.text for reason in intrinsic(rules, rules.shape.by_id[node_id])]
     if against:
         raise NodeNotEligible(

@@ -1,14 +1,15 @@
 """Shows the schedule policy, changes it, and says what a change would do to the order. Writes policy.json alone."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current, View, snapshot_of, usable_graph
+from metagit_mcp.application.current import Current, snapshot_of, usable_graph
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
 from metagit_mcp.errors import AuthForbidden, InvalidInput, PolicyInvalid, RevisionConflict
-from metagit_mcp.ports import Clock, DecisionLog, Ids, Offload, PolicyStore, WorkspaceImage
+from metagit_mcp.ports import Clock, DecisionLog, Ids, Offload, PolicyStore, Warnings, WorkspaceImage
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
 from metagit_mcp.scheduling.snapshot import asker_for
 from metagit_mcp.wire.policy_codec import merge_patch, parse_patch, read_policy, revision_of, shown_policy
@@ -64,7 +65,7 @@ class Policies:
     async def _preview(self, patch: Json) -> PolicyAnswer:
         view = await self._current.view()
         after = read_policy(merge_patch(shown_policy(view.policy), patch), InvalidInput)
-        effect = await self._offload(lambda: _effect(view, after))
+        effect = await self._offload(lambda: _effect(view.image, view.now, view.policy, after))
         changed = after != view.policy
         return _answer(view.image, after, changed=changed, next_step=_AFTER_PREVIEW, effect=effect)
 
@@ -73,39 +74,40 @@ class Policies:
             raise AuthForbidden(
                 "This server was started with --policy-read-only.", hint="Use preview, or ask the owner to set it."
             )
-        before = await self._current.image()
-        written: list[SchedulePolicy] = []
-
-        def change(record: Json) -> Json | None:
-            _expect(expected_revision, before, record)
-            revised = merge_patch(record, patch)
-            after = read_policy(revised, InvalidInput)
-            self._authorise(record, patch, after)
-            written.append(after)
-            return None if _same(record, after) else dict(revised)
-
-        await self._offload(lambda: self._store.revise(change))
-        after = written[-1]
-        changed = before.policy is None or revision_of(after) != revision_of(before.policy)
-        if changed:
-            await self._offload(lambda: self._log.append_audit([self._event(before, after)]))
+        now = self._clock.now()
+        before, after, warnings = await self._offload(lambda: self._written(patch, expected_revision, now))
         image = await self._current.image()
         effect = None
-        if before.policy is not None and changed:
-            view = await self._current.view()
-            old = before.policy
-            effect = await self._offload(lambda: PolicyEffect(before=_order(view, old), after=_order(view, after)))
-        return _answer(image, after, changed=changed, next_step=_AFTER_SET, effect=effect)
+        if before is not None and before != after:
+            effect = await self._offload(lambda: _effect(image, now, before, after))
+        return _answer(image, after, changed=before != after, next_step=_AFTER_SET, effect=effect, warnings=warnings)
 
-    def _authorise(self, record: Json, patch: Json, after: SchedulePolicy) -> None:
+    def _written(
+        self, patch: Json, expected_revision: str | None, now: datetime
+    ) -> tuple[SchedulePolicy | None, SchedulePolicy, Warnings]:
+        """Write the change and its event in one go; return the policy before (None: unusable) and after."""
+        outcome: list[tuple[SchedulePolicy | None, SchedulePolicy]] = []
+
+        def change(record: Json) -> Json | None:
+            before = _usable(record)
+            _expect(expected_revision, before)
+            revised, after = merge_patch(record, patch), _patched(record, patch)
+            self._authorise(before, patch, after)
+            outcome.append((before, after))
+            return None if before == after else dict(revised)
+
+        warnings = self._store.revise(change)
+        before, after = outcome[-1]
+        if before != after:
+            warnings += self._log.append_audit([self._event(before, after, now)])
+        return before, after, warnings
+
+    def _authorise(self, before: SchedulePolicy | None, patch: Json, after: SchedulePolicy) -> None:
         """Refuse Organization policy unless an operator vouches for it (interfaces.md §4)."""
         if self._caller.operator is not None:
             return
         foreign = sorted(key for key in patch if key not in RFC_KEYS and key != "$schema")
-        try:
-            known = shown_policy(read_policy(record))
-        except PolicyInvalid:
-            known = {}
+        known = {} if before is None else shown_policy(before)
         changed = [key for key in foreign if known.get(key) != shown_policy(after).get(key)]
         if changed:
             raise AuthForbidden(
@@ -114,13 +116,13 @@ class Policies:
                 keys=changed,
             )
 
-    def _event(self, before: WorkspaceImage, after: SchedulePolicy) -> SchedulerEvent:
+    def _event(self, before: SchedulePolicy | None, after: SchedulePolicy, now: datetime) -> SchedulerEvent:
         return SchedulerEvent(
             event_id=self._ids.new(),
             type="PolicyChanged",
-            at=self._clock.now(),
+            at=now,
             payload={
-                "before": None if before.policy is None else shown_policy(before.policy),
+                "before": None if before is None else shown_policy(before),
                 "after": shown_policy(after),
                 "revision": revision_of(after),
                 "agent_id": self._caller.agent_id,
@@ -152,17 +154,34 @@ def requested_patch(request: PolicyRequest) -> Json:
     return patch
 
 
+def _patched(record: Json, patch: Json) -> SchedulePolicy:
+    """Return the policy that the record is with the patch in it.
+
+    Raises:
+        InvalidInput: the patch is wrong.
+        PolicyInvalid: the record was wrong before, and the patch does not mend it.
+    """
+    try:
+        return read_policy(merge_patch(record, patch), InvalidInput)
+    except InvalidInput:
+        read_policy(merge_patch({}, patch), InvalidInput)
+        read_policy(record)
+        raise
+
+
 _CONTROL = ("action", "graph_id", "expected_revision")
 
 
-def _expect(expected_revision: str | None, before: WorkspaceImage, record: Json) -> None:
-    if expected_revision is None:
-        return
+def _usable(record: Json) -> SchedulePolicy | None:
     try:
-        found = revision_of(read_policy(record))
+        return read_policy(record)
     except PolicyInvalid:
-        found = before.revision
-    if found != expected_revision:
+        return None
+
+
+def _expect(expected_revision: str | None, before: SchedulePolicy | None) -> None:
+    found = "" if before is None else revision_of(before)
+    if expected_revision is not None and found != expected_revision:
         raise RevisionConflict(
             f"The policy has revision {found or 'none'}, not the expected one.",
             hint="Read it again with show and decide anew.",
@@ -170,20 +189,13 @@ def _expect(expected_revision: str | None, before: WorkspaceImage, record: Json)
         )
 
 
-def _same(record: Json, after: SchedulePolicy) -> bool:
-    try:
-        return read_policy(record) == after
-    except PolicyInvalid:
-        return False
+def _effect(image: WorkspaceImage, now: datetime, before: SchedulePolicy, after: SchedulePolicy) -> PolicyEffect:
+    return PolicyEffect(before=_order(image, now, before), after=_order(image, now, after))
 
 
-def _effect(view: View, after: SchedulePolicy) -> PolicyEffect:
-    return PolicyEffect(before=_order(view, view.policy), after=_order(view, after))
-
-
-def _order(view: View, policy: SchedulePolicy) -> tuple[Placed, ...]:
+def _order(image: WorkspaceImage, now: datetime, policy: SchedulePolicy) -> tuple[Placed, ...]:
     """The first places of the order under a policy, on a queue of its own."""
-    queue = WorkspaceQueue(replace(snapshot_of(view.image, policy, view.now)))
+    queue = WorkspaceQueue(snapshot_of(image, policy, now))
     picks = plan(queue, asker_for(policy, "", None), _PLACES_COMPARED).picks
     return tuple(Placed(graph_id=pick.graph_id, node_id=pick.node.node_id, score=pick.score / MICRO) for pick in picks)
 
@@ -200,12 +212,13 @@ def _answer(
     changed: bool,
     next_step: str,
     effect: PolicyEffect | None = None,
+    warnings: Warnings = (),
 ) -> PolicyAnswer:
     return PolicyAnswer(
         policy=shown_policy(policy),
         revision=revision_of(policy),
         changed=changed,
         effect=effect,
-        warnings=image.warnings,
+        warnings=image.warnings + warnings,
         next_step=next_step,
     )

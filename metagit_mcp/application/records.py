@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, LoadedGraph, TaskNode
-from metagit_mcp.domain.text import is_id, known_word, shown
+from metagit_mcp.domain.text import is_id, known_word, shown, shown_or_none
 from metagit_mcp.wire.responses import GraphRecord, NodeRecord
 
 
@@ -16,10 +16,10 @@ def node_record(graph_id: str, node: TaskNode) -> NodeRecord:
         status=known_word(node.status, STATUSES),
         depends_on=tuple(name for name in node.depends_on if is_id(name)),
         priority=node.priority,
-        note=_text(node.blocker_reason, 500),
-        project=_text(node.project),
-        repository=_text(node.repository),
-        agent_id=_text(node.agent_id),
+        note=shown_or_none(node.blocker_reason, 500),
+        project=shown_or_none(node.project),
+        repository=shown_or_none(node.repository),
+        agent_id=shown_or_none(node.agent_id),
         estimated_tokens=node.estimated_tokens,
         estimated_runtime_seconds=node.estimated_runtime_seconds,
         requested_urgency=node.requested_urgency,
@@ -27,18 +27,14 @@ def node_record(graph_id: str, node: TaskNode) -> NodeRecord:
         not_before=node.not_before,
         risk=node.risk,
         approval=node.approval,
-        capabilities=node.capabilities,
+        capabilities=None if node.capabilities is None else tuple(map(shown, node.capabilities)),
         slots=node.slots,
         acceptance=None if node.acceptance is None else tuple(shown(line, 500) for line in node.acceptance),
         model_tier=node.model_tier,
         parent_id=node.parent_id if node.parent_id is not None and is_id(node.parent_id) else None,
-        discovered_from=_text(node.discovered_from),
-        updated_at=_text(node.updated_at, 40),
+        discovered_from=shown_or_none(node.discovered_from),
+        updated_at=shown_or_none(node.updated_at, 40),
     )
-
-
-def _text(text: str | None, limit: int = 200) -> str | None:
-    return (shown(text, limit) or None) if text else None
 
 
 def graph_record(loaded: LoadedGraph, node_ids: Collection[str]) -> GraphRecord:

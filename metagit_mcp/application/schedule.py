@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current, View, usable_graph
+from metagit_mcp.application.current import Current, View, known_graph, usable_graph
 from metagit_mcp.application.drawing import mermaid
 from metagit_mcp.application.next_steps import after_next
 from metagit_mcp.application.standing import status_answer
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
-from metagit_mcp.errors import GraphNotFound
-from metagit_mcp.ports import DecisionLog, Ids, Keeper, Offload
+from metagit_mcp.ports import DecisionLog, Ids, Keeper, Offload, Warnings
 from metagit_mcp.scheduling.cycle import Pick, census, plan
 from metagit_mcp.scheduling.explain import decision
 from metagit_mcp.scheduling.snapshot import Asker, asker_for
@@ -57,9 +56,11 @@ class Schedule:
         counted = census(view.queue, asker, request.graph_id)
         decisions = self._decisions(view, asker, planned.picks, skipped=False)
         skipped = self._decisions(view, asker, planned.skipped, skipped=True)
+        warnings = view.image.warnings
         if not request.preview:
-            logged = await self._offload(lambda: self._logged(view, [*decisions, *skipped]))
+            logged, more = await self._offload(lambda: self._logged(view, [*decisions, *skipped]))
             decisions, skipped = logged[: len(decisions)], logged[len(decisions) :]
+            warnings += more
         if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "brief":
             decisions, skipped = list(map(_brief, decisions)), list(map(_brief, skipped))
         return NextAnswer(
@@ -73,7 +74,7 @@ class Schedule:
             truncated=False,
             omitted=(),
             state_version=view.image.state_version,
-            warnings=view.image.warnings,
+            warnings=warnings,
             next_step=after_next(decisions, counted),
         )
 
@@ -86,8 +87,8 @@ class Schedule:
         # The log first: a view is used before anything else is waited for, or its queue may be rebuilt meanwhile.
         recent, warnings = await self._offload(lambda: self._log.recent(request.recent, request.graph_id))
         view = await self._current.view()
-        if request.graph_id is not None and request.graph_id not in view.image.graphs:
-            raise GraphNotFound(f"No task graph is called {request.graph_id}.", graph_id=request.graph_id)
+        if request.graph_id is not None:
+            known_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, None, None)
         return status_answer(view, asker, request, recent, warnings, self._place)
 
@@ -103,7 +104,7 @@ class Schedule:
         return census(view.queue, self._asker(view, None, None), graph_id).runnable
 
     async def mermaid(self, graph_id: str | None) -> str:
-        """Return one graph, or all active ones, as a Mermaid flowchart in waves.
+        """Return one graph, or all active ones and those that cannot be read, as a Mermaid flowchart in waves.
 
         Raises:
             GraphNotFound, GraphInvalid: there is nothing to draw.
@@ -111,7 +112,8 @@ class Schedule:
         image = await self._current.image()
         if graph_id is not None:
             return mermaid([usable_graph(image.graphs, graph_id)])
-        return mermaid([image.graphs[name] for name in sorted(image.graphs)])
+        found = (loaded for _, loaded in sorted(image.graphs.items()))
+        return mermaid([loaded for loaded in found if loaded.graph is None or loaded.graph.status == "active"])
 
     def _asker(self, view: View, agent_id: str | None, capabilities: Sequence[str] | None) -> Asker:
         own = self._caller.capabilities if capabilities is None else frozenset(capabilities)
@@ -120,9 +122,9 @@ class Schedule:
     def _decisions(self, view: View, asker: Asker, picks: Sequence[Pick], *, skipped: bool) -> list[ScheduleDecision]:
         return [decision(view.queue, asker, pick, self._ids.new(), at=view.now, skipped=skipped) for pick in picks]
 
-    def _logged(self, view: View, decisions: list[ScheduleDecision]) -> list[ScheduleDecision]:
+    def _logged(self, view: View, decisions: list[ScheduleDecision]) -> tuple[list[ScheduleDecision], Warnings]:
         """Log the decisions that are new; advice given before at the same state keeps its id (interfaces.md §3)."""
-        self._keeper.remember()
+        warnings = self._keeper.remember()
         version = view.image.state_version
         given = {_said(row): row for row in self._log.recent(_LOOK_BACK)[0] if row.state_version == version}
         answer: list[ScheduleDecision] = []
@@ -133,8 +135,8 @@ class Schedule:
             if before is None:
                 fresh.append(replace(made, skipped=bool(made.skipped), state_version=version))
         if fresh:
-            self._log.append(fresh, [self._event(made) for made in fresh])
-        return answer
+            warnings += self._log.append(fresh, [self._event(made) for made in fresh])
+        return answer, warnings
 
     def _event(self, made: ScheduleDecision) -> SchedulerEvent:
         return SchedulerEvent(

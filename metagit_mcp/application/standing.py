@@ -9,7 +9,7 @@ from metagit_mcp.application.next_steps import approve_command, update_command
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, TaskNode
-from metagit_mcp.domain.text import known_word, shown
+from metagit_mcp.domain.text import known_word, shown, shown_or_none
 from metagit_mcp.scheduling.cycle import Stuck, census, plan
 from metagit_mcp.scheduling.eligibility import ReasonKind
 from metagit_mcp.scheduling.explain import explain
@@ -120,8 +120,8 @@ def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
                 graph_id=graph_id,
                 node_id=node.node_id,
                 title=shown(node.title),
-                repository=shown(node.repository) if node.repository else None,
-                agent_id=shown(node.agent_id) if node.agent_id else None,
+                repository=shown_or_none(node.repository),
+                agent_id=shown_or_none(node.agent_id),
             )
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from metagit_mcp.application.authoring import row_id
 from metagit_mcp.application.current import Current, find_node, usable_graph
-from metagit_mcp.application.graph_change import PlannedGraph, graph_plan, planned_graph
+from metagit_mcp.application.graph_change import GraphPlan, PlannedGraph, graph_plan, planned_graph
 from metagit_mcp.application.node_change import revised_node
 from metagit_mcp.application.records import graph_record, node_record
 from metagit_mcp.domain.decision import SchedulerEvent
-from metagit_mcp.domain.policy import SchedulePolicy
-from metagit_mcp.domain.tasks import OPEN_STATUSES, LoadedGraph, TaskNode
-from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload
+from metagit_mcp.domain.tasks import OPEN_STATUSES, TaskNode
+from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload, Warnings, WorkspaceImage
 from metagit_mcp.scheduling.eligibility import instant_text
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
 from metagit_mcp.wire.responses import GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
@@ -41,36 +41,37 @@ class Tasks:
             GraphExists: a graph of this title is there and no graph_id says to add to it.
             GraphInvalid, ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
         """
-        plan, now = graph_plan(request), self._clock.now()
-        outcome: list[PlannedGraph] = []
-
-        def change(record: Json | None) -> Json | None:
-            outcome.append(planned_graph(plan, record, now))
-            return outcome[-1].record
-
-        await self._offload(lambda: self._store.revise(plan.graph_id, change))
-        made = outcome[-1]
+        plan = graph_plan(request)
+        made, warnings = await self._offload(lambda: self._planned(plan, self._clock.now()))
         loaded = usable_graph((await self._current.image()).graphs, plan.graph_id)
-        await self._offload(lambda: self._log.append_task_events(self._planned_events(loaded, made, now)))
         return TaskPlanAnswer(
             graph=graph_record(loaded, made.added),
             created=made.created,
             added=len(made.added),
             truncated=False,
             omitted=(),
-            warnings=loaded.warnings,
+            warnings=loaded.warnings + warnings,
             next_step="metagit_schedule_next gives the first node to start.",
         )
 
-    def _planned_events(self, loaded: LoadedGraph, made: PlannedGraph, now: datetime) -> list[SchedulerEvent]:
-        graph = loaded.graph
-        titles = {node.node_id: node.title for node in (graph.nodes if graph is not None else ())}
-        head = {"graph_id": loaded.graph_id}
-        events: list[tuple[str, Json]] = []
-        if made.created:
-            events.append(("TaskGraphCreated", {**head, "title": "" if graph is None else graph.title}))
-        events += [("TaskNodeCreated", {**head, "node_id": name, "title": titles.get(name, "")}) for name in made.added]
-        return [self._event(kind, payload, now) for kind, payload in events]
+    def _planned(self, plan: GraphPlan, now: datetime) -> tuple[PlannedGraph, Warnings]:
+        """Write the plan and its events in one go: a call that is given up meanwhile leaves both or neither."""
+        outcome: list[PlannedGraph] = []
+
+        def change(record: Json | None) -> Json | None:
+            outcome.append(planned_graph(plan, record, now))
+            return outcome[-1].record
+
+        warnings = self._store.revise(plan.graph_id, change)
+        made = outcome[-1]
+        return made, warnings + self._log.append_task_events(self._planned_events(plan.graph_id, made, now))
+
+    def _planned_events(self, graph_id: str, made: PlannedGraph, now: datetime) -> list[SchedulerEvent]:
+        added = set(made.added)
+        titles = {name: row["title"] for row in made.record["nodes"] if (name := row_id(row)) in added}
+        events: list[tuple[str, Json]] = [("TaskGraphCreated", {"title": made.record["title"]})] if made.created else []
+        events += [("TaskNodeCreated", {"node_id": name, "title": titles[name]}) for name in made.added]
+        return [self._event(kind, {"graph_id": graph_id, **payload}, now) for kind, payload in events]
 
     def _event(self, kind: str, payload: Json, now: datetime) -> SchedulerEvent:
         return SchedulerEvent(event_id=self._ids.new(), type=kind, at=now, payload=payload)
@@ -81,37 +82,41 @@ class Tasks:
         Raises:
             NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
             InvalidInput, UnknownDependency, GraphCycle, AuthForbidden: the change is refused, nothing is written.
-            NodeNotEligible: status=running on a node that may not be started.
+            NodeNotEligible, PolicyInvalid: status=running on a node that may not, or not be known to, be started.
             RevisionConflict: the node changed since it was read.
         """
         image = await self._current.image()
         loaded, _ = find_node(image.graphs, request.node_id, request.graph_id)
-        now = self._clock.now()
-        policy = image.policy or SchedulePolicy()
-        approvals = image.approvals.get(loaded.graph_id, ())
+        graph_id, now = loaded.graph_id, self._clock.now()
+        changed, warnings = await self._offload(lambda: self._updated(graph_id, request, image, now))
+        loaded, node = find_node((await self._current.image()).graphs, request.node_id, graph_id)
+        return TaskUpdateAnswer(
+            node=node_record(graph_id, node),
+            changed=changed,
+            warnings=(*loaded.warnings, *warnings, *_deferral(request, node, now)),
+            next_step="metagit_schedule_next gives the next node."
+            if node.status in {"completed", "cancelled", "blocked"}
+            else "Set it to completed when it is done, or to blocked with blocker_reason.",
+        )
+
+    def _updated(
+        self, graph_id: str, request: TaskUpdateRequest, image: WorkspaceImage, now: datetime
+    ) -> tuple[bool, Warnings]:
+        """Write the change and its event in one go, as `_planned` does; return whether there was one."""
         outcome: list[tuple[Json, Json]] = []
 
         def change(record: Json | None) -> Json | None:
-            before, after, revised = revised_node(loaded.graph_id, record, request, policy, approvals, now)
+            before, after, revised = revised_node(graph_id, record, request, image, now)
             outcome.append((before, after))
             return revised
 
-        await self._offload(lambda: self._store.revise(loaded.graph_id, change))
+        warnings = self._store.revise(graph_id, change)
         before, after = outcome[-1]
         status = str(after.get("status"))
         if before.get("status") != status and status in _EVENTS:
-            event = self._event(_EVENTS[status], {"graph_id": loaded.graph_id, "node_id": request.node_id}, now)
-            await self._offload(lambda: self._log.append_task_events([event]))
-        graphs = (await self._current.image()).graphs
-        loaded, node = find_node(graphs, request.node_id, loaded.graph_id)
-        return TaskUpdateAnswer(
-            node=node_record(loaded.graph_id, node),
-            changed=before != after,
-            warnings=(*loaded.warnings, *_deferral(request, node, now)),
-            next_step="metagit_schedule_next gives the next node."
-            if status in {"completed", "cancelled", "blocked"}
-            else "Set it to completed when it is done, or to blocked with blocker_reason.",
-        )
+            event = self._event(_EVENTS[status], {"graph_id": graph_id, "node_id": request.node_id}, now)
+            warnings += self._log.append_task_events([event])
+        return before != after, warnings
 
     async def list(self, graph_id: str | None, status: str | None) -> tuple[GraphRecord, ...]:
         """Return one graph or all, with their nodes, or only those of one status.

@@ -6,11 +6,12 @@ from metagit_mcp.domain.approval import Approval, approval_digest, is_approved, 
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import GatePolicy
 from metagit_mcp.errors import RevisionConflict
-from metagit_mcp.ports import ApprovalStore, Clock, DecisionLog, Ids, Offload
+from metagit_mcp.ports import ApprovalStore, Clock, DecisionLog, Ids, Offload, Warnings
 from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord
 
 # Ownership epochs start at 1 and an open node's approval is for its next one; no node has an epoch before leases.
 _FIRST_EPOCH = 1
+_APPROVED_ALREADY = "this node was approved already"
 
 
 class Work:
@@ -64,9 +65,9 @@ class Work:
             warnings.append("this node needs no approval under the present policy; it is recorded all the same")
         mine = [each for each in image.approvals.get(loaded.graph_id, ()) if each.node_id == node.node_id]
         if is_approved(node, mine):
-            warnings.append("this node was approved already")
+            warnings.append(_APPROVED_ALREADY)
         else:
-            await self._offload(lambda: self._record(approval))
+            warnings += await self._offload(lambda: self._record(approval))
         return ApprovalAnswer(
             graph_id=loaded.graph_id,
             node_id=node.node_id,
@@ -76,8 +77,10 @@ class Work:
             next_step="The node may run now. A change of its title, dependencies, repository or risk asks again.",
         )
 
-    def _record(self, approval: Approval) -> None:
-        self._approvals.add(approval)
+    def _record(self, approval: Approval) -> Warnings:
+        # Two may approve at once: the store has the last word.
+        if not self._approvals.add(approval):
+            return (_APPROVED_ALREADY,)
         event = SchedulerEvent(
             event_id=self._ids.new(),
             type="ApprovalGranted",
@@ -89,4 +92,4 @@ class Work:
                 "approved_by": approval.approved_by,
             },
         )
-        self._log.append_audit([event])
+        return self._log.append_audit([event])

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
 
@@ -22,8 +23,11 @@ class Approval:
 
 
 def approval_digest(node: TaskNode) -> str:
-    """Return what an approval is bound to, as SHA-256 hex: title, repository, risk, dependencies (interfaces.md §4)."""
-    parts = (node.title, node.repository or "", node.risk or "", *node.depends_on)
+    """Return what an approval is bound to, as SHA-256 hex: title, repository, risk, dependencies (interfaces.md §4).
+
+    The repository counts, not its spelling: the same bare name beside another project is another one.
+    """
+    parts = (node.title, repository_key(node.repository, node.project), node.risk or "", *node.depends_on)
     # Each part with its length, so that no text can move from one part into the next unnoticed.
     text = "".join(f"{len(part)}:{part}," for part in parts)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 _PLAIN = re.compile(r"[ -~]*\Z")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -10,6 +10,7 @@ LONGEST_ID = 255
 ID_PATTERN = r"^[\w.-]+$"
 AGENT_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/@-]*$"
 _ID = re.compile(r"[\w.-]+\Z")
+_NAME = re.compile(r"[\w.:/@+-]+\Z")
 
 
 def shown(text: str, limit: int = 200) -> str:
@@ -41,6 +42,23 @@ def is_id(text: str) -> bool:
 def shown_id(text: str) -> str:
     """Return an id as it may stand in a reason; anything that is no id is named as such instead of quoted."""
     return text if is_id(text) else "(not a valid id)"
+
+
+def shown_name(text: str) -> str:
+    """Return a name that people chose as it may stand in a reason: one word, or named as no such instead of quoted."""
+    return text if len(text) <= LONGEST_ID and _NAME.match(text) else "(not a plain name)"
+
+
+def shown_or_none(text: str | None, limit: int = 200) -> str | None:
+    """Return `text` as `shown` does, or None when nothing is left to show."""
+    return (shown(text, limit) or None) if text else None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the known word that is most like `word`; there must be one."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    return get_close_matches(word, list(known), n=1, cutoff=0.0)[0]
 
 
 def known_word(word: str, known: Collection[str]) -> str:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from metagit_mcp.domain.approval import Approval, is_approved, needs_approval
-from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet
+from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet, waits_for_dependency
 from metagit_mcp.domain.policy import GatePolicy
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode, is_parked
-from metagit_mcp.domain.text import shown
+from metagit_mcp.domain.text import shown, shown_name
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.snapshot import Asker
 
@@ -98,18 +98,26 @@ def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         yield Reason(kind="observed")
 
 
-def is_unhindered(rules: GroupRules, node: TaskNode) -> bool:
-    """Say, for most nodes without asking further, that `intrinsic` has nothing against the node; False says nothing."""
+def first_kind(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
+    """Return the kind of the first reason that `intrinsic` yields; most nodes are decided without making one."""
+    if rules.active and node.node_id not in rules.defects:
+        if node.status in FINISHED_STATUSES:
+            return "finished"
+        if _has_only_dependencies(rules, node):
+            return "not_ready" if waits_for_dependency(rules.shape, node) else None
+    first = next(intrinsic(rules, node), None)
+    return None if first is None else first.kind
+
+
+def _has_only_dependencies(rules: GroupRules, node: TaskNode) -> bool:
+    """Say that nothing else can hinder the node; what is on a circle then waits for a dependency too."""
     return (
-        rules.active
-        and node.status in OPEN_STATUSES
-        and not node.depends_on
+        node.status in OPEN_STATUSES
         and node.parent_id is None
         and node.not_before is None
         and node.risk is None
         and node.approval is None
         and node.node_id not in rules.shape.children
-        and node.node_id not in rules.defects
     )
 
 
@@ -160,7 +168,7 @@ def situational(
 ) -> Iterator[Reason]:
     """Yield the reasons that lie in who asks and in what else runs; `quota` and `group_running` count slots."""
     for missing in sorted(demand.capabilities - asker.capabilities):
-        yield Reason(kind="capability_missing", detail=missing)
+        yield Reason(kind="capability_missing", detail=shown_name(missing))
     limit = _never_above(demand, situation, quota)
     if limit is not None:
         yield Reason(kind="never_fits", detail=f"{demand.slots} slots, limit {limit}")

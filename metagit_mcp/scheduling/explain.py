@@ -10,7 +10,7 @@ from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, Schedule
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode, effective_tokens
-from metagit_mcp.domain.text import is_id, shown
+from metagit_mcp.domain.text import is_id, shown, shown_or_none
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
 from metagit_mcp.scheduling.eligibility import Reason
@@ -47,7 +47,7 @@ def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, at: datetime, *, skip
         graph_id=pick.graph_id,
         node_id=node.node_id,
         title=shown(node.title),
-        repository=_shown_or_none(node.repository),
+        repository=shown_or_none(node.repository),
         score=pick.score / MICRO,
         reasons=(*said, "skipped_due_to_merge_pressure") if skipped else said,
         factors=factors(node, scored),
@@ -69,21 +69,17 @@ def _hints(queue: WorkspaceQueue, asker: Asker, pick: Pick) -> DispatchHints:
         depends_on=tuple(name for name in node.depends_on if is_id(name)),
         handoff=Handoff(
             prompt=f"Work on node {node.node_id} of graph {pick.graph_id}.",
-            context_pack=_shown_or_none(node.compiled_context_path, _LONGEST_WORD),
+            context_pack=shown_or_none(node.compiled_context_path, _LONGEST_WORD),
         ),
-        project=_shown_or_none(node.project),
-        repository=_shown_or_none(node.repository),
-        agent_id=_shown_or_none(node.agent_id),
+        project=shown_or_none(node.project),
+        repository=shown_or_none(node.repository),
+        agent_id=shown_or_none(node.agent_id),
         deadline=node.deadline,
         worktree=_worktree(queue, asker, node),
-        intent=_shown_or_none(node.intent_id),
+        intent=shown_or_none(node.intent_id),
         acceptance=None if node.acceptance is None else tuple(shown(line, 500) for line in node.acceptance),
         model_tier=node.model_tier,
     )
-
-
-def _shown_or_none(text: str | None, limit: int = 200) -> str | None:
-    return (shown(text, limit) or None) if text else None
 
 
 def _worktree(queue: WorkspaceQueue, asker: Asker, node: TaskNode) -> str | None:
@@ -95,7 +91,7 @@ def _worktree(queue: WorkspaceQueue, asker: Asker, node: TaskNode) -> str | None
         if tree.repository == repository and is_warm(tree, asker, queue.snapshot)
     ]
     best = min(trees, key=lambda tree: (tree.agent_id != asker.agent_id, tree.path), default=None)
-    return None if best is None else _shown_or_none(best.path, _LONGEST_WORD)
+    return None if best is None else shown_or_none(best.path, _LONGEST_WORD)
 
 
 def _acl_commands(node: TaskNode) -> Iterator[str]:

@@ -137,10 +137,8 @@ class Moment:
                 runnable += len(lane)
             else:
                 not_eligible[kind] += len(lane)
-            if kind is None or kind == "merge_pressure":
-                head = self.head(group, place, 0)
-                if head is not None:
-                    (heads if kind is None else skipped).append(head)
+            if kind in {None, "merge_pressure"} and (head := self.head(group, place, 0)) is not None:
+                (heads if kind is None else skipped).append(head)
         heapify(heads)
         census = Census(runnable=runnable, ready=group.ready_count, not_eligible=not_eligible)
         return Standing(group=group, heads=heads, skipped=skipped, census=census)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from heapq import heapify, heappop
+from operator import attrgetter
 
 from metagit_mcp.domain.approval import Approval
-from metagit_mcp.domain.graph import Structure, structure, upward_ranks
+from metagit_mcp.domain.graph import Structure, structure
 from metagit_mcp.domain.policy import MicroWeights, SchedulePolicy, quota_for, weights_for
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import (
@@ -29,8 +30,7 @@ from metagit_mcp.scheduling.eligibility import (
     Demand,
     GroupRules,
     ReasonKind,
-    intrinsic,
-    is_unhindered,
+    first_kind,
 )
 from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros
 
@@ -100,7 +100,6 @@ class GroupQueue:
     quota: int | None
     lanes: Sequence[Lane]
     first_reasons: Mapping[ReasonKind, int]
-    statuses: Mapping[str, int]
     ready_count: int
     running: Sequence[TaskNode]
     running_slots: int
@@ -115,13 +114,12 @@ def group_queue(
     shape = structure(nodes, loaded.defects)
     rules = _rules(loaded, shape, policy, approvals, now)
     weights = weights_for(policy, loaded.graph_id)
-    ranks = upward_ranks(shape.by_id) if weights.dependency else {}
+    ranks = shape.ranks if weights.dependency else {}
     top_rank = max(ranks.values(), default=0)
     sorting = _Sorting(rules, weights, ranks, top_rank, policy.deadline_horizon_seconds)
     for node in shape.by_id.values():
         sorting.put(node)
-    statuses = Counter(node.status for node in shape.by_id.values())
-    running = _running(shape) if rules.active and statuses["running"] else ()
+    running = _running(shape) if rules.active else ()
     lanes = [Lane(demand, entries) for demand, entries in sorting.lanes.items()]
     return GroupQueue(
         graph_id=loaded.graph_id,
@@ -133,7 +131,6 @@ def group_queue(
         quota=quota_for(policy, loaded.graph_id),
         lanes=lanes,
         first_reasons=sorting.first_reasons,
-        statuses=statuses,
         ready_count=sorting.ready_but_waiting + sum(map(len, lanes)),
         running=running,
         running_slots=sum(map(effective_slots, running)),
@@ -155,10 +152,10 @@ class _Sorting:
         self.ready_but_waiting = 0
 
     def put(self, node: TaskNode) -> None:
-        reason = None if is_unhindered(self._rules, node) else next(intrinsic(self._rules, node), None)
-        if reason is not None:
-            self.first_reasons[reason.kind] += 1
-            self.ready_but_waiting += reason.kind in WAITING_THOUGH_READY and node.status in OPEN_STATUSES
+        kind = first_kind(self._rules, node)
+        if kind is not None:
+            self.first_reasons[kind] += 1
+            self.ready_but_waiting += kind in WAITING_THOUGH_READY and node.status in OPEN_STATUSES
             return
         own = static_micros(node, self._weights, self._ranks.get(node.node_id, 0), self._top_rank)
         if node.deadline is not None and is_due_soon(node, self._horizon, self._rules.now):
@@ -206,7 +203,8 @@ def _rules(
 
 
 def _running(shape: Structure) -> tuple[TaskNode, ...]:
-    return tuple(node for _, node in sorted(shape.by_id.items()) if node.status == "running")
+    running = [node for node in shape.by_id.values() if node.status == "running"]
+    return tuple(sorted(running, key=attrgetter("node_id")))
 
 
 def _timers(nodes: Iterable[TaskNode], horizon: int) -> Iterator[datetime]:

@@ -101,9 +101,9 @@ _RULES: Final = {
 
 def problem(detail: ErrorDetails) -> tuple[str, str]:
     """Return one pydantic error as (field path, rule). The path uses slashes: `nodes/3/priority`."""
-    *above, last = detail["loc"] or ("",)
     # A bad key of a map is named by its map, its text and a mark.
-    where = "/".join(_shown_part(part) for part in (above if above and last == "[key]" else (*above, last)))
+    path = detail["loc"][:-1] if detail["loc"][1:] and detail["loc"][-1] == "[key]" else detail["loc"]
+    where = "/".join(_shown_part(part) for part in path)
     if detail["type"] == "string_pattern_mismatch":
         return where, _PATTERNS[detail["ctx"]["pattern"]]
     return where, _RULES.get(detail["type"], detail["msg"].removeprefix("Input ").removeprefix("String "))

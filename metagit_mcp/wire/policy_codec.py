@@ -22,7 +22,7 @@ from metagit_mcp.domain.policy import (
     Weights,
     has_excess_places,
 )
-from metagit_mcp.domain.text import shown_id
+from metagit_mcp.domain.text import nearest, shown_id
 from metagit_mcp.errors import InvalidInput, MetagitError, PolicyInvalid
 from metagit_mcp.wire.codec import Json, adapter, compact, parse_json, problem
 
@@ -79,11 +79,9 @@ _SHAPES: Final[Mapping[str, type]] = {
 
 
 def _nearest(where: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
-
     *path, name = where.split("/")
     known = [each.name for each in fields(_SHAPES[path[0]] if path else SchedulePolicy)]
-    return f"; the nearest known key is {get_close_matches(name, known, n=1, cutoff=0.0)[0]}"
+    return f"; the nearest known key is {nearest(name, known)}"
 
 
 def shown_policy(policy: SchedulePolicy) -> Json:

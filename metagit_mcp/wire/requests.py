@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeVar
 from pydantic import ValidationError
 
 from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
-from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, is_id
+from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, is_id, nearest
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, adapter, compact, first_problem, parse_json
@@ -203,12 +203,11 @@ def _refuse_half_characters(given: Json) -> None:
 
 
 def _unknown(name: str, kinds: Mapping[str, str]) -> InvalidInput:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
-
-    near = get_close_matches(name, list(kinds), n=1, cutoff=0.0)
     known = ", ".join(sorted(kinds))
     quoted = name if name.isidentifier() and len(name) <= _LONGEST_NAME else "(not a name)"
-    return InvalidInput(f"unknown argument {quoted}", hint=f"Did you mean {near[0]}? Known: {known}.", field=quoted)
+    return InvalidInput(
+        f"unknown argument {quoted}", hint=f"Did you mean {nearest(name, kinds)}? Known: {known}.", field=quoted
+    )
 
 
 def _decoded(each: object, kind: str, name: str) -> object:
@@ -233,7 +232,13 @@ def _metadata(shape: type[Any]) -> Mapping[str, Mapping[Any, Any]]:
 
 
 def node_fields(request: PlannedNode | TaskUpdateRequest) -> Json:
-    """Return the node fields that a request names, by their name in the task graph file."""
+    """Return the node fields that a request names, by their name in the task graph file.
+
+    Raises:
+        InvalidInput: fewer than no tokens, which only a file of another program may say.
+    """
+    if request.estimated_tokens is not None and request.estimated_tokens < 0:
+        raise InvalidInput("estimated_tokens: should be greater than or equal to 0", field="estimated_tokens")
     control = {"graph_id", "expected_updated_at", "clear"}
     named = {each.name: getattr(request, each.name) for each in fields(request) if each.name not in control}
     return {name: list(each) if isinstance(each, tuple) else each for name, each in named.items() if each is not None}

@@ -40,13 +40,6 @@ class NextAnswer:
     next_step: str
 
 
-def only_person_can_help(answer: NextAnswer) -> bool:
-    """Say whether a person must act: nothing runs, nothing waits for time or an agent, and nodes are left."""
-    waiting = {count.reason for count in answer.not_eligible} - {"finished", "graph_inactive"}
-    persons = {"awaiting_approval", "blocked", "graph_invalid", "not_ready"}
-    return not answer.decisions and bool(waiting) and waiting <= persons
-
-
 @value
 class WorkspacePlace:
     """Which workspace this is, and why it was chosen."""

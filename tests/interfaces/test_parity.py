@@ -17,7 +17,7 @@ import pytest
 
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
 from tests.interfaces.mcp.raw_wire import MODERN, RawServer
-from tests.workloads import write_workspace
+from tests.workloads import AT, write_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,10 +46,46 @@ def twin(tool: str, arguments: Json, line: str, *more: str, refused: bool = Fals
     return Twin(f"metagit_{tool}", arguments, (*line.split(), *more), refused, tuple(server.split()))
 
 
+def flags(arguments: Json) -> list[str]:
+    """The arguments of a tool as flags of its command."""
+    texts = {name: ",".join(each) if isinstance(each, list) else str(each) for name, each in arguments.items()}
+    return [word for name, text in texts.items() for word in (f"--{name.replace('_', '-')}", text)]
+
+
 NODES: list[Json] = [
     {"title": "Design it", "priority": 3, "risk": "reversible", "acceptance": ["drawn", "agreed"]},
     {"title": "Build it", "node_id": "build", "depends_on": ["design-it"], "deadline": "2026-12-02T12:00:00Z"},
 ]
+FIELDS: Json = {
+    "title": "Test it",
+    "depends_on": ["n000000"],
+    "parent_id": "n007919",
+    "priority": 3,
+    "estimated_tokens": 500,
+    "estimated_runtime_seconds": 60,
+    "project": "shop",
+    "repository": "web",
+    "agent_id": "ada",
+    "requested_urgency": "high",
+    "deadline": "2026-12-02T12:00:00Z",
+    "not_before": "2026-12-01T13:00:00+02:00",
+    "risk": "external",
+    "approval": "human_required",
+    "capabilities": ["gpu"],
+    "slots": 2,
+    "acceptance": ["it passes, twice"],
+    "model_tier": "small",
+}
+WHOLE: Json = {**FIELDS, "node_id": "test", "discovered_from": "n000000"}
+CHANGE: Json = {
+    **FIELDS,
+    "status": "blocked",
+    "blocker_reason": "waits for the key",
+    "clear": ["business_impact", "discovered_from"],
+    "expected_updated_at": AT,
+}
+FACTORS: Json = dict.fromkeys(("priority", "dependency", "affinity", "cost", "fairness", "urgency", "deadline"), 1.5)
+WEIGHED: Json = {**FACTORS, "merge_queue_threshold": 2, "merge_pressure_penalty": 0.5}
 CIRCLE: list[Json] = [
     {"title": "Egg", "node_id": "egg", "depends_on": ["hen"]},
     {"title": "Hen", "node_id": "hen", "depends_on": ["egg"]},
@@ -58,6 +94,8 @@ OUTLINE = "Sketch the page\nBuild the page (after: sketch-the-page)\n  Style the
 PATCH = '{"slots": 4, "gates": {"approval_required_for": []}}'
 NODE = {"graph_id": "g0000", "node_id": "n000000"}
 OF_NODE = "n000000 --graph-id g0000"
+NODE2 = {"graph_id": "g0000", "node_id": "n015838"}
+OF_NODE2 = "n015838 --graph-id g0000"
 
 TWINS = [
     twin("schedule_next", {}, "schedule next"),
@@ -88,6 +126,7 @@ TWINS = [
         PATCH,
         server="--operator ada",
     ),
+    twin("schedule_policy", {"action": "preview", **WEIGHED}, "schedule policy preview", *flags(WEIGHED)),
     twin("schedule_policy", {"action": "set"}, "schedule policy set", refused=True),
     twin(
         "schedule_policy",
@@ -104,6 +143,12 @@ TWINS = [
         "--outline",
         OUTLINE,
     ),
+    twin(
+        "task_plan",
+        {"title": "More", "graph_id": "g0000", "nodes": [WHOLE]},
+        "task plan --title More --graph-id g0000 --nodes",
+        json.dumps([WHOLE]),
+    ),
     twin("task_plan", {"title": "P", "nodes": CIRCLE}, "task plan --title P --nodes", json.dumps(CIRCLE), refused=True),
     twin(
         "task_update",
@@ -111,6 +156,7 @@ TWINS = [
         f"task update {OF_NODE} --priority 7 --capabilities gpu --acceptance",
         "one, two",
     ),
+    twin("task_update", {**NODE2, **CHANGE}, f"task update {OF_NODE2}", *flags(CHANGE)),
     twin("task_update", {**NODE, "status": "completed"}, f"task update {OF_NODE} --status completed"),
     twin("task_update", {"node_id": "nowhere", "priority": 1}, "task update nowhere --priority 1", refused=True),
 ]
@@ -185,10 +231,13 @@ def test_twins_answer_the_same_and_leave_the_same(call: Twin, original: Path, pl
     assert left_by_command == left_by_server
 
 
-def test_every_tool_has_a_twin(original: Path, place: Path) -> None:
+def test_every_tool_and_every_argument_has_a_twin(original: Path, place: Path) -> None:
     fresh(original, place)
     serve = [*PROGRAM, "serve", "--workspace", str(place), "--toolsets", TOOLSETS]
     with RawServer(serve, env=environment(**SAME), cwd=ROOT) as server:
         server.enter(MODERN)
         tools = server.request("tools/list")["result"]["tools"]
-    assert {tool["name"] for tool in tools} == {call.tool for call in TWINS}
+    listed = {f"{tool['name']} {name}" for tool in tools for name in tool["inputSchema"]["properties"]}
+    assert {f"{call.tool} {name}" for call in TWINS for name in call.arguments} == listed
+    (nodes,) = [schema for tool in tools if (schema := tool["inputSchema"]["properties"].get("nodes"))]
+    assert WHOLE.keys() == nodes["items"]["properties"].keys()

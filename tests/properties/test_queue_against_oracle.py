@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from tests import oracle
 from tests.properties.strategies import GRAPH_IDS, Workspace, askers, instants, successors, workspaces
 
 EVERY = 100
+# A deep search takes longer than any other test may.
+pytestmark = pytest.mark.timeout(1_200)
 
 
 def found(picks: tuple[Pick, ...]) -> list[oracle.Found]:

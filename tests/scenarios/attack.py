@@ -117,4 +117,16 @@ def reader(root: Path) -> None:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-__all__ = ["ANSWER_LIMIT", "NOBODY", "PROGRAM", "Ended", "Server", "ended", "graphs_of", "os", "reader", "run", "started"]
+__all__ = [
+    "ANSWER_LIMIT",
+    "NOBODY",
+    "PROGRAM",
+    "Ended",
+    "Server",
+    "ended",
+    "graphs_of",
+    "os",
+    "reader",
+    "run",
+    "started",
+]

@@ -9,9 +9,8 @@ import sys
 
 import click
 
-from metagit_mcp.domain.text import shown
+from metagit_mcp.domain.text import nearest, shown
 from metagit_mcp.errors import InternalError, InvalidInput, MetagitError
-from metagit_mcp.interfaces.cli.groups import nearest
 from metagit_mcp.interfaces.cli.output import print_json
 
 DEBUG = "METAGIT_MCP_DEBUG"

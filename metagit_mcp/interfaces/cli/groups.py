@@ -9,15 +9,8 @@ from typing import Any
 
 import click
 
-from metagit_mcp.domain.text import shown
+from metagit_mcp.domain.text import nearest, shown
 from metagit_mcp.errors import InvalidInput
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """Return the known name that is most like `name`."""
-    from difflib import get_close_matches
-
-    return get_close_matches(name, known, n=1, cutoff=0.0)[0]
 
 
 class LazyGroup(click.Group):

@@ -1,6 +1,6 @@
 """The commands `schedule …`: each reads its flags, asks one question and shows the answer. Knows no file."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from metagit_mcp.interfaces.cli.invocation import Invocation, finished
 from metagit_mcp.interfaces.cli.views_schedule import view_explanation, view_next, view_status
 from metagit_mcp.wire.requests import NextRequest, StatusRequest, parse_request
 from metagit_mcp.wire.responses import NextAnswer
+
+if TYPE_CHECKING:
+    from metagit_mcp.bootstrap import Application
 
 
 @click.group(
@@ -52,15 +55,15 @@ def next_command(invocation: Invocation, /, **flags: Any) -> int:  # noqa: ANN40
     invocation.show(answer, view_next(answer))
     if answer.decisions:
         return FINE
-    return _idle(invocation, request, answer)
+    return _idle(application, request, answer)
 
 
-def _idle(invocation: Invocation, request: NextRequest, answer: NextAnswer) -> int:
+def _idle(application: "Application", request: NextRequest, answer: NextAnswer) -> int:
     """Tell the idleness that passes from the one that a person has to end."""
     if may_change_by_itself(answer):
         return NOTHING_RUNNABLE
     about = StatusRequest(graph_id=request.graph_id, recent=0)
-    status = finished(invocation.application().schedule.status(about))
+    status = finished(application.schedule.status(about))
     return PERSON_NEEDED if status.needs_person_total else NOTHING_RUNNABLE
 
 

@@ -93,8 +93,10 @@ def test_work_is_zero_and_asks_once(run: Callable[..., Ended]) -> None:
 
 
 def test_the_question_behind_an_idle_answer_is_about_the_same_graph(run: Callable[..., Ended]) -> None:
-    asked = run("schedule", "next", "--graph-id", "shop", schedule_next=idle("blocked")).asked
-    assert [(name, question[0].graph_id) for name, question in asked] == [
+    ended = run("schedule", "next", "--graph-id", "shop", schedule_next=idle("blocked"))
+    assert [(name, question[0].graph_id) for name, question in ended.asked] == [
         ("schedule.next", "shop"),
         ("schedule.status", "shop"),
     ]
+    # And over the same workspace, which is read once.
+    assert len(ended.application.flags) == 1

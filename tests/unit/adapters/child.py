@@ -8,9 +8,10 @@ import os
 import resource
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from metagit_mcp.adapters.fault_points import arm_fault, die_here
+from metagit_mcp.adapters.fault_points import arm_fault, die_at
 from metagit_mcp.adapters.files import atomic_write, read_regular
 from metagit_mcp.adapters.json_lines import append_lines
 from metagit_mcp.adapters.locks import locked, locked_in_place
@@ -34,7 +35,7 @@ def write(root: str, path: str, kind: str, text: str) -> None:
 
 def die(root: str, path: str, point: str, text: str) -> None:
     """Write and be killed at the fault point."""
-    arm_fault(point, die_here)
+    arm_fault(point, partial(die_at, point))
     write(root, path, point.partition(".")[0], text)
 
 

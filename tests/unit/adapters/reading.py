@@ -10,7 +10,6 @@ from typing import Any
 
 from metagit_mcp.adapters.changes.by_stat import StatChanges
 from metagit_mcp.adapters.layout import WATCHED
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.patience import Patience
 from metagit_mcp.adapters.workspace_source import WorkspaceFiles
 
@@ -89,10 +88,9 @@ class Reader:
 
     def __init__(self, root: Path) -> None:
         self.time = Time()
-        self.notices = Notices()
         # Seen from the far future no file is young, so none is reported twice.
         changes = StatChanges(str(root), WATCHED, now=lambda: 2**62)
-        self.files = WorkspaceFiles(str(root), changes, self.notices, Patience(self.time.now, self.time.pause))
+        self.files = WorkspaceFiles(str(root), changes, Patience(self.time.now, self.time.pause))
         self.read = self.files.read
 
     def nodes(self, graph_id: str = "g") -> Mapping[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any
 from metagit_mcp.adapters.approvals import ApprovalFileStore
 from metagit_mcp.adapters.decision_log import DecisionLogFiles
 from metagit_mcp.adapters.graph_store import GraphFileStore
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.adapters.workspace import init_workspace
 from metagit_mcp.errors import MetagitError
@@ -28,14 +27,14 @@ NOBODY = 65534
 
 
 def image(root: str) -> object:
-    """Read the workspace, remember our fields, read again."""
+    """Read the workspace and remember our fields."""
     reader = Reader(Path(root))
     read = reader.read()
-    reader.files.remember()
+    unkept = reader.files.remember()
     return {
         "usable": [graph_id for graph_id, loaded in read.graphs.items() if loaded.graph is not None],
         "warnings": read.warnings,
-        "then": reader.warnings(),
+        "unkept": unkept,
         "version": read.state_version,
     }
 
@@ -51,11 +50,11 @@ def _graph(root: str) -> None:
         rows = (record or {})["nodes"]
         return {**(record or {}), "title": "new", "nodes": [{**row, "risk": "external"} for row in rows]}
 
-    GraphFileStore(root, Notices()).revise("g", change)
+    GraphFileStore(root).revise("g", change)
 
 
 def _policy(root: str) -> None:
-    PolicyFileStore(root, Notices()).revise(lambda record: {**record, "fairness_window": 7})
+    PolicyFileStore(root).revise(lambda record: {**record, "fairness_window": 7})
 
 
 def _approval(root: str) -> None:

@@ -164,6 +164,13 @@ def test_what_was_logged_comes_back_newest_first(log: DecisionLogFiles) -> None:
     )
 
 
+def test_the_longest_ids_come_back_whole(log: DecisionLogFiles) -> None:
+    graph_id, node_id, agent_id = "g" * 240, "n" * 255, "a" * 256
+    log.append([decision(node_id, graph_id, agent_id=agent_id)], [])
+    (found,), warnings = log.recent(1)
+    assert (found.graph_id, found.node_id, found.agent_id, warnings) == (graph_id, node_id, agent_id, ())
+
+
 def test_what_metagit_logged_is_read_with_its_hints(log: DecisionLogFiles, path: Path) -> None:
     write(path, THEIRS)
     assert log.recent(1)[0] == (

@@ -10,7 +10,6 @@ import pytest
 
 from metagit_mcp.adapters.graph_store import GraphFileStore
 from metagit_mcp.adapters.locks import locked
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.errors import GraphInvalid, InvalidInput, MetagitError, StoreUnavailable
 from tests.unit.adapters.children import finish, start
 from tests.unit.adapters.reading import AT, Json, Reader, graph, kept_of, node, put, put_graph, without
@@ -20,13 +19,8 @@ Change = Callable[[Json | None], Json | None]
 
 
 @pytest.fixture
-def notices() -> Notices:
-    return Notices()
-
-
-@pytest.fixture
-def store(root: Path, notices: Notices) -> GraphFileStore:
-    return GraphFileStore(str(root), notices)
+def store(root: Path) -> GraphFileStore:
+    return GraphFileStore(str(root))
 
 
 def setting(**fields: object) -> Change:
@@ -73,7 +67,7 @@ def test_a_new_graph_is_written_as_metagit_writes_it(store: GraphFileStore, root
         seen.append(record)
         return document
 
-    assert store.revise("名前", change) == document
+    assert store.revise("名前", change) == ()
     assert seen == [None]
     path = graphs / "名前.json"
     assert path.read_text() == json.dumps(document, indent=2) + "\n"
@@ -95,7 +89,7 @@ def test_what_others_wrote_stays_in_its_place(store: GraphFileStore, graphs: Pat
 def test_a_change_that_says_nothing_writes_nothing(store: GraphFileStore, root: Path, graphs: Path) -> None:
     path = put_graph(graphs, "g", node("n"))
     before = path.stat()
-    assert store.revise("g", lambda _: None) is None
+    assert store.revise("g", lambda _: None) == ()
     assert path.stat() == before
     assert not (root / ".metagit/tasks/index.json").exists()
 
@@ -110,7 +104,8 @@ def test_a_change_that_refuses_writes_nothing_and_lets_go_of_the_lock(store: Gra
     with pytest.raises(InvalidInput):
         store.revise("g", refuse)
     assert path.stat() == before
-    assert store.revise("g", setting(priority=1)) is not None
+    store.revise("g", setting(priority=1))
+    assert path.stat() != before
 
 
 @pytest.mark.parametrize("graph_id", ["", ".", "..", "../g", "a/b", "a b", "x" * 256, "/etc/passwd", "a\0b"])
@@ -198,9 +193,8 @@ def test_a_change_sees_and_writes_back_what_another_program_dropped(
 def test_a_field_that_a_change_removes_has_ended(store: GraphFileStore, root: Path, graphs: Path) -> None:
     path = put_graph(graphs, "g", node("n"))
     store.revise("g", setting(risk="external", slots=2))
-    revised = store.revise("g", removing("risk"))
-    assert revised == graph(node("n", slots=2, risk=None))
-    assert json.loads(path.read_text()) == revised
+    store.revise("g", removing("risk"))
+    assert json.loads(path.read_text()) == graph(node("n", slots=2, risk=None))
     assert kept_of(root)["graphs"] == {"g": {"nodes": {"n": {"slots": 2}}}}
 
     put_graph(graphs, "g", node("n"))
@@ -278,31 +272,16 @@ def test_a_folder_that_cannot_be_listed_gives_a_list_of_what_was_written(
 
 
 def test_a_list_that_cannot_be_written_is_a_warning_and_the_graph_stands(
-    store: GraphFileStore, notices: Notices, root: Path, graphs: Path
+    store: GraphFileStore, root: Path, graphs: Path
 ) -> None:
     (root / ".metagit/tasks/index.json").mkdir()
     put_graph(graphs, "g", node("n"))
-    assert store.revise("g", setting(slots=2)) is not None
-    assert list(notices) == [".metagit/tasks/index.json is not a regular file but a folder."]
+    warnings = store.revise("g", setting(slots=2))
+    assert warnings == (".metagit/tasks/index.json is not a regular file but a folder.",)
     assert kept_of(root)["graphs"] == {"g": {"nodes": {"n": {"slots": 2}}}}
 
     (root / ".metagit/tasks/index.json").rmdir()
-    store.revise("g", setting(slots=3))
-    assert list(notices) == []
-
-
-def test_a_warning_of_a_writer_is_in_the_next_image(root: Path, graphs: Path) -> None:
-    reader = Reader(root)
-    store = GraphFileStore(str(root), reader.notices)
-    put_graph(graphs, "g", node("n"))
-    first = reader.read()
-    (root / ".metagit/tasks/index.json").mkdir()
-    store.revise("g", setting(priority=3))
-    assert reader.warnings() == (".metagit/tasks/index.json is not a regular file but a folder.",)
-
-    (root / ".metagit/tasks/index.json").rmdir()
-    store.revise("g", setting(priority=4))
-    assert (reader.warnings(), first.warnings) == ((), ())
+    assert store.revise("g", setting(slots=3)) == ()
 
 
 def test_errors_name_no_content(store: GraphFileStore, graphs: Path) -> None:

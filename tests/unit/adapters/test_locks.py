@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault, die_here, fault
+from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault, die_at, fault
 from metagit_mcp.adapters.files import atomic_write
 from metagit_mcp.adapters.locks import locked, locked_in_place
 from metagit_mcp.adapters.refusals import FileRefused
@@ -139,8 +139,8 @@ def test_a_file_system_without_locks_is_named(root: Path, graphs: Path, monkeypa
 def test_a_process_dies_after_it_said_so(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *call: killed.append(call))
-    die_here()
-    assert (capfd.readouterr().err, killed) == ("!", [(os.getpid(), signal.SIGKILL)])
+    die_at("graph.locked")
+    assert (capfd.readouterr().err, killed) == ("graph.locked\n", [(os.getpid(), signal.SIGKILL)])
 
 
 def test_only_a_fault_point_that_exists_can_be_armed() -> None:
@@ -154,7 +154,7 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_content(root: Path, schedu
     path = schedule / "file"
     path.write_bytes(b"old\n")
     kind, _, step = point.partition(".")
-    assert children.run("die", root, path, point, "new") == (-signal.SIGKILL, "", "!")
+    assert children.run("die", root, path, point, "new") == (-signal.SIGKILL, "", f"{point}\n")
     left = {"renamed": b"new", "appended": b"old\nnew\n", "appended_half": b"old\nne"}.get(step, b"old\n")
     assert path.read_bytes() == left
 
@@ -166,5 +166,5 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_content(root: Path, schedu
 @pytest.mark.parametrize("step", ["locked", "temp_written", "before_rename"])
 def test_a_kill_before_the_first_policy_leaves_one_that_can_be_read(root: Path, schedule: Path, step: str) -> None:
     path = schedule / "policy.json"
-    assert children.run("die", root, path, f"policy.{step}", "new") == (-signal.SIGKILL, "", "!")
+    assert children.run("die", root, path, f"policy.{step}", "new") == (-signal.SIGKILL, "", f"policy.{step}\n")
     assert path.read_bytes() == b"{}"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.domain.policy import SchedulePolicy, WeightOverride, Weights
 from metagit_mcp.errors import InvalidInput, PolicyInvalid
@@ -22,7 +21,7 @@ def reader(root: Path) -> Reader:
 
 @pytest.fixture
 def store(root: Path) -> PolicyFileStore:
-    return PolicyFileStore(str(root), Notices())
+    return PolicyFileStore(str(root))
 
 
 def on_disk(schedule: Path) -> Json:
@@ -227,14 +226,13 @@ def test_where_nothing_may_be_written_it_says_so(root: Path, schedule: Path) -> 
     assert (code, message) == ("READ_ONLY", ".metagit/schedule/policy.json cannot be written: Permission denied.")
 
 
-def test_a_kept_json_that_cannot_be_written_is_a_warning_and_the_policy_stands(root: Path, schedule: Path) -> None:
-    notices = Notices()
-    store = PolicyFileStore(str(root), notices)
+def test_a_kept_json_that_cannot_be_written_is_a_warning_and_the_policy_stands(
+    store: PolicyFileStore, schedule: Path
+) -> None:
     (schedule / "kept.json").mkdir()
-    store.revise(lambda _: {"slots": 3})
+    warnings = store.revise(lambda _: {"slots": 3})
     assert on_disk(schedule) == {"slots": 3}
-    assert list(notices) == [".metagit/schedule/kept.json is not a regular file but a folder."]
+    assert warnings == (".metagit/schedule/kept.json is not a regular file but a folder.",)
 
     (schedule / "kept.json").rmdir()
-    store.revise(lambda _: {"slots": 4})
-    assert list(notices) == []
+    assert store.revise(lambda _: {"slots": 4}) == ()

@@ -12,7 +12,6 @@ import pytest
 
 from metagit_mcp.adapters.changes import open_changes
 from metagit_mcp.adapters.layout import WATCHED
-from metagit_mcp.adapters.notices import Notices
 from metagit_mcp.adapters.workspace_source import WorkspaceFiles
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.ports import WorkspaceImage
@@ -167,7 +166,7 @@ def test_a_workspace_that_goes_away_is_empty(root: Path, reader: Reader) -> None
 def test_both_ways_of_finding_changes_read_alike(root: Path, reader: Reader) -> None:
     populate(root)
     with closing(open_changes(str(root), WATCHED, mode="inotify")) as changes:
-        heard = WorkspaceFiles(str(root), changes, Notices())
+        heard = WorkspaceFiles(str(root), changes)
         assert heard.read() == reader.read()
         for name, document in EDITS.values():
             put(root / name, document)

@@ -29,6 +29,7 @@ def test_the_digest_is_the_same_in_every_process() -> None:
         task("a", "b", title="Drop the table", repository="p/a", risk="destructive"),
         task("a", "c", "b", title="Drop the table", repository="p/a", risk="destructive"),
         task("a", "b", "c", title="Drop the table", repository="p/b", risk="destructive"),
+        task("a", "b", "c", title="Drop the table", repository="a", project="q", risk="destructive"),
         task("a", "b", "c", title="Drop the table", repository="p/a", risk="high_risk"),
         task("a", "b", "c", title="Drop the table", repository="p/a"),
         task("a", "b", "c", title="Drop the table", risk="destructive"),
@@ -51,6 +52,11 @@ def test_a_change_of_what_was_approved_asks_again(other: TaskNode) -> None:
 )
 def test_no_text_moves_from_one_part_into_the_next(one: TaskNode, other: TaskNode) -> None:
     assert approval_digest(one) != approval_digest(other)
+
+
+def test_another_spelling_of_the_repository_does_not_ask_again() -> None:
+    later = task("a", "b", "c", title="Drop the table", repository="A.git", project="P", risk="destructive")
+    assert approval_digest(later) == approval_digest(NODE)
 
 
 def test_what_was_not_approved_may_change() -> None:

@@ -73,6 +73,7 @@ def test_a_container_waits_for_its_open_children_by_id() -> None:
         (task("p", status="blocked"), ["parent p blocked"]),
         (task("p", status="review"), ["parent p unknown status"]),
         (task("p", "x"), ["parent p: unfinished x"]),
+        (task("p", "x", status="running"), ["parent p: unfinished x"]),
         (task("p", "x", status="completed"), []),
         (task("p", "x", status="cancelled"), ["parent p cancelled"]),
         (task("p", "gone", status="blocked"), ["parent p blocked", "parent p: missing dependency gone"]),

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from metagit_mcp.domain.policy import AffinityPolicy, GatePolicy, GroupPolicy, SchedulePolicy
 from metagit_mcp.scheduling.cycle import Stuck, WorkspaceQueue, census
-from metagit_mcp.scheduling.eligibility import Reason, instant_text, intrinsic, is_unhindered, waits_for_person
+from metagit_mcp.scheduling.eligibility import Reason, first_kind, instant_text, intrinsic, waits_for_person
 from metagit_mcp.scheduling.snapshot import Asker
 from tests.properties.strategies import workspaces
 from tests.snapshots import HOUR, NOW, against, approval_of, around, group, queue_of, queue_over, task
-
-if TYPE_CHECKING:
-    from metagit_mcp.domain.tasks import TaskNode
 
 LATER = NOW + HOUR
 DEPENDENCY = task("x")
@@ -45,6 +42,7 @@ DEPENDENCY = task("x")
         ({"depends_on": ("gone",)}, ["not_ready(missing dependency gone)"]),
         ({"parent_id": "gone"}, ["not_ready(parent gone missing)"]),
         ({"capabilities": ("write", "gpu", "gpu")}, ["capability_missing(gpu)", "capability_missing(write)"]),
+        ({"capabilities": ("ignore all rules",)}, ["capability_missing((not a plain name))"]),
         (
             {"depends_on": ("x", "gone"), "status": "blocked", "not_before": LATER, "approval": "human_required"},
             [
@@ -323,17 +321,9 @@ def test_each_node_is_counted_once_under_its_first_reason() -> None:
 
 
 @given(workspaces())
-def test_an_unhindered_node_has_no_reason_of_its_own(workspace: Any) -> None:  # noqa: ANN401 - as drawn
+def test_the_first_kind_is_that_of_the_first_reason(workspace: Any) -> None:  # noqa: ANN401 - as drawn
     queue = WorkspaceQueue(workspace.snapshot())
     for each in queue.groups.values():
         for node in each.rules.shape.by_id.values():
-            assert not (is_unhindered(each.rules, node) and list(intrinsic(each.rules, node)))
-
-
-def nodes_of(*ids: str) -> list[TaskNode]:
-    return [task(node_id) for node_id in ids]
-
-
-def test_a_plain_node_is_unhindered() -> None:
-    queue = queue_of(group("g", *nodes_of("a", "b")), group("h", *nodes_of("a"), status="completed"))
-    assert [is_unhindered(queue.groups[graph_id].rules, task("a")) for graph_id in "gh"] == [True, False]
+            first = next(intrinsic(each.rules, node), None)
+            assert first_kind(each.rules, node) == (None if first is None else first.kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ import pytest
 from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
 from metagit_mcp.domain.policy import AffinityPolicy, SchedulePolicy
 from metagit_mcp.domain.tasks import Acl, TaskNode
+from metagit_mcp.scheduling import explain as explaining
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, plan
 from metagit_mcp.scheduling.eligibility import Reason
 from metagit_mcp.scheduling.explain import Explanation, decision, explain
 from metagit_mcp.scheduling.snapshot import Asker
-from tests.snapshots import ANYONE, HOUR, NOW, around, queue_over, task, tree
+from tests.snapshots import ANYONE, HOUR, NOW, around, group, queue_over, task, tree
 
 FACTORS = (
     Factor(name="priority", value=0.0, weight=1.0, contribution=0.0),
@@ -233,3 +235,43 @@ def test_a_finished_node_has_no_reason_of_the_moment() -> None:
     policy = SchedulePolicy(slots=1)
     found = explained(queue_over(node, task("r", status="running"), policy=policy), "a")
     assert found.against == (Reason(kind="finished", detail="completed"),)
+
+
+# --- what was said is kept -------------------------------------------------------------------------------------
+
+
+def test_what_was_said_of_a_pick_is_said_again_under_another_id_and_time() -> None:
+    queue = queue_over(task("a", title="one"))
+    pick = plan(queue, ANYONE, 1).picks[0]
+    first = decision(queue, ANYONE, pick, "id-1", at=NOW)
+    again = decision(queue, ANYONE, pick, "id-2", at=NOW + HOUR)
+    assert again == replace(first, decision_id="id-2", at=NOW + HOUR)
+    assert again.dispatch_hints is first.dispatch_hints
+
+
+def test_after_a_change_the_node_is_told_as_it_is_now() -> None:
+    queue = queue_over(task("a", title="one"))
+    titles = [decision(queue, ANYONE, plan(queue, ANYONE, 1).picks[0], "id", at=NOW).title]
+    queue.refresh(replace(queue.snapshot, graphs={"g": group("g", task("a", title="two"))}))
+    titles.append(decision(queue, ANYONE, plan(queue, ANYONE, 1).picks[0], "id", at=NOW).title)
+    assert titles == ["one", "two"]
+
+
+def test_each_agent_is_told_of_its_own_worktree() -> None:
+    trees = around(tree("p/a", agent_id="w1", path="/1"), tree("p/a", agent_id="w2", path="/2"))
+    queue = queue_over(task("a", repository="p/a"), surroundings=trees)
+    for agent_id, path in (("w1", "/1"), ("w2", "/2"), ("w1", "/1")):
+        asker = Asker(agent_id=agent_id)
+        found = decision(queue, asker, plan(queue, asker, 1).picks[0], "id", at=NOW)
+        assert (found.agent_id, found.dispatch_hints and found.dispatch_hints.worktree) == (agent_id, path)
+
+
+def test_not_more_is_kept_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explaining, "_TOLD_KEPT", 2)
+    queue = queue_over(*(task(name) for name in "abc"))
+    told = queue.moment(ANYONE).told
+    sizes = []
+    for pick in plan(queue, ANYONE, 3).picks:
+        decision(queue, ANYONE, pick, "id", at=NOW)
+        sizes.append(len(told))
+    assert sizes == [1, 2, 1]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metagit_mcp.domain.tasks import Acl, Intent, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.wire.graph_codec import check_node, content_digest, invalid_graph, load_graph
+from metagit_mcp.wire.graph_codec import check_node, content_digest, invalid_graph, load_graph, load_record
 
 ID_RULE = "must be letters, digits, '_', '.', '-' (at most 255)"
 OTHER = {"other": {"slots": 1}}
@@ -213,6 +213,26 @@ def test_kept_values_stand_where_the_key_is_missing_and_end_by_a_null() -> None:
 def test_a_kept_value_that_is_wrong_is_a_defect_of_its_node() -> None:
     found = nodes({"node_id": "a"}, {"node_id": 5}, kept={"a": {"slots": 0}})
     assert found.defects == {"a": "slots: should be greater than or equal to 1"}
+
+
+# --- the object of a file --------------------------------------------------------------------------------------
+
+
+def test_the_object_of_a_file_is_read_as_the_file() -> None:
+    assert load_record("g", FULL).graph == READ
+    half = load_record("g", {"nodes": [{"node_id": "a", "title": "\ud800"}]})
+    assert half.defects == {"a": "title: holds half of a character (a lone surrogate)"}
+
+
+def test_an_object_that_no_writer_can_write_is_a_graph_without_nodes() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    found = load_record("g", {"unknown": deep})
+    assert (found.graph, found.warnings) == (None, ("graph g: nested too deeply",))
+    # Taken apart from the outside, since the interpreter itself would go too deep.
+    while deep:
+        deep = deep.pop()
 
 
 # --- before writing --------------------------------------------------------------------------------------------

@@ -185,40 +185,43 @@ def test_zero_is_not_absent() -> None:
     )
 
 
+SHOWN = {
+    "weights": {
+        "priority": 1.0,
+        "dependency": 0.2,
+        "affinity": 0.5,
+        "cost": 0.25,
+        "fairness": 0.0,
+        "urgency": 1.0,
+        "deadline": 1.0,
+    },
+    "merge_queue_threshold": 3,
+    "merge_pressure_penalty": 2.0,
+    "skip_on_merge_pressure": False,
+    "graph_overrides": {
+        "g": {
+            "priority": None,
+            "dependency": None,
+            "affinity": None,
+            "cost": 1.0,
+            "fairness": None,
+            "urgency": None,
+            "deadline": None,
+        }
+    },
+    "ordering": "score",
+    "slots": None,
+    "groups": {},
+    "agents": {},
+    "fairness_window": 100,
+    "deadline_horizon_seconds": 86_400,
+    "gates": {"approval_required_for": ["high_risk", "destructive"]},
+    "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
+}
+
+
 def test_the_policy_as_it_is_shown() -> None:
-    assert shown_policy(SchedulePolicy(graph_overrides={"g": WeightOverride(cost=1.0)})) == {
-        "weights": {
-            "priority": 1.0,
-            "dependency": 0.2,
-            "affinity": 0.5,
-            "cost": 0.25,
-            "fairness": 0.0,
-            "urgency": 1.0,
-            "deadline": 1.0,
-        },
-        "merge_queue_threshold": 3,
-        "merge_pressure_penalty": 2.0,
-        "skip_on_merge_pressure": False,
-        "graph_overrides": {
-            "g": {
-                "priority": None,
-                "dependency": None,
-                "affinity": None,
-                "cost": 1.0,
-                "fairness": None,
-                "urgency": None,
-                "deadline": None,
-            }
-        },
-        "ordering": "score",
-        "slots": None,
-        "groups": {},
-        "agents": {},
-        "fairness_window": 100,
-        "deadline_horizon_seconds": 86_400,
-        "gates": {"approval_required_for": ["high_risk", "destructive"]},
-        "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
-    }
+    assert shown_policy(SchedulePolicy(graph_overrides={"g": WeightOverride(cost=1.0)})) == SHOWN
     assert list(rfc_part(READ)) == [
         "weights",
         "merge_queue_threshold",

@@ -1,0 +1,150 @@
+"""What users of comparable schedulers reported, in our terms: warm repositories, merges, gates, obstacles.
+
+Each test has the number of its row in the field cases (section G, and N8, N13) and looks at the tools over real
+files. The rules themselves are tested in test_field_cases.py.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from metagit_mcp.errors import InvalidInput, NodeNotEligible
+from metagit_mcp.scheduling.eligibility import ReasonKind
+from tests.scenarios.companion import approve, next_of, opened, status_of, update
+from tests.scenarios.surfaces import NOW, against, command, lines_of
+from tests.scenarios.written import explained, put_merges, put_policy, put_trees, texts, workspace
+from tests.unit.adapters.reading import node
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOON = "2026-12-01T13:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METAGIT_MCP_CLOCK", NOW)
+
+
+# --- G: warm repositories, merges, gates ---------------------------------------------------------------------------
+
+
+def test_124_warmth_that_prefers_nothing_says_so(tmp_path: Path) -> None:
+    workspace(tmp_path, node("a", repository="p/one"), node("b", repository="p/two"), node("c", status="completed"))
+    put_trees(tmp_path, one=tmp_path, two=tmp_path)
+
+    def affinities() -> list[list[str]]:
+        rows = next_of(opened(tmp_path), preview=True)["decisions"]
+        return [[text for text in row["reasons"] if text.startswith("affinity")] for row in rows]
+
+    idle = ["affinity=1", "affinity=no_effect"]
+    assert affinities() == [idle, idle]
+    assert explained(tmp_path, "b")["score_reasons"][2:4] == idle
+    put_trees(tmp_path, one=tmp_path, two=tmp_path / "gone")
+    assert affinities() == [["affinity=1"], ["affinity=0"]]
+    put_trees(tmp_path, one=tmp_path, two=tmp_path)
+    workspace(tmp_path, node("a", repository="p/one"), node("b", repository="p/two"), node("c"))
+    assert affinities() == [["affinity=1"], ["affinity=1"], ["affinity=0"]]
+    workspace(tmp_path, node("a", repository="p/one"), node("b", repository="p/one"))
+    assert affinities() == [["affinity=1"], ["affinity=1"]]
+    workspace(tmp_path, node("a", repository="p/one"), node("b", repository="p/two"))
+    put_policy(tmp_path, weights={"affinity": 0})
+    assert affinities() == [["affinity=1"], ["affinity=1"]]
+
+
+def test_128_merges_that_ended_are_no_pressure_and_130_those_that_wait_are_named(tmp_path: Path) -> None:
+    workspace(tmp_path, node("a", repository="p/web"))
+    ended = ("closed", "merged", "failed", "cancelled", "succeeded")
+    put_merges(tmp_path, "p/web", *ended)
+    put_policy(tmp_path, merge_queue_threshold=1)
+    application = opened(tmp_path)
+    status = status_of(application)
+    assert (status["merge_pressure"], status["warnings"]) == ([], [])
+    assert next_of(application, preview=True)["decisions"][0]["reasons"][-1] == "cost=0.5000(tokens=1000)"
+
+    put_merges(tmp_path, "P/Web.git", *ended[:3], "queued", "running")
+    assert status_of(application)["merge_pressure"] == [
+        {"repository": "p/web", "depth": 2, "threshold": 1, "pressured": True}
+    ]
+    (row,) = next_of(application, preview=True, detail="full")["decisions"]
+    assert row["reasons"][-1] == "merge_pressure depth=2 threshold=1 penalty=2.0"
+    assert row["factors"][-1] == {"name": "merge_pressure", "value": -1.0, "weight": 2.0, "contribution": -2.0}
+    put_policy(tmp_path, merge_queue_threshold=1, skip_on_merge_pressure=True)
+    found = next_of(application, preview=True, detail="full")
+    assert (found["decisions"], against(found)) == ([], {"merge_pressure": 1})
+    assert found["skipped"][0]["reasons"] == [*row["reasons"], "skipped_due_to_merge_pressure"]
+    assert texts(explained(tmp_path, "a")) == ["merge_pressure(skip)"]
+
+
+def test_133_a_gate_opens_once_whoever_approves_at_the_same_time(tmp_path: Path) -> None:
+    workspace(tmp_path, node("deploy", risk="destructive"))
+    with pytest.raises(NodeNotEligible, match="awaiting_approval"):
+        update(opened(tmp_path), node_id="deploy", status="running", agent_id="ada")
+    with ThreadPoolExecutor() as pool:
+        people = ("ada", "bob", "eve")
+        answers = list(pool.map(lambda who: command(tmp_path, "work", "approve", "deploy", "--operator", who), people))
+    approve(opened(tmp_path), "deploy")
+    schedule = tmp_path / ".metagit" / "schedule"
+    (kept,) = json.loads((schedule / "approvals.json").read_text())["approvals"]
+    (event,) = lines_of(schedule / "audit.jsonl")
+    first = [each["approved_by"] for each in answers if each["warnings"] == []]
+    assert first == [kept["approved_by"]] == [event["payload"]["approved_by"]]
+    assert [each["warnings"] for each in answers].count(["this node was approved already"]) == 2
+    assert update(opened(tmp_path), node_id="deploy", status="running", agent_id="ada")["changed"] is True
+
+
+def test_134_an_answer_without_work_counts_every_reason(tmp_path: Path) -> None:
+    workspace(
+        tmp_path,
+        node("done", status="completed"),
+        node("waits", depends_on=["lost"]),
+        node("stuck", status="blocked", blocker_reason="waits for the key"),
+        node("early", not_before=SOON),
+        node("gated", approval="human_required"),
+        node("busy", status="running"),
+        node("able", capabilities=["gpu"]),
+        node("wide", slots=9),
+        node("pressed", repository="p/web"),
+        node("slotless"),
+        node("wrong", slots=0),
+    )
+    workspace(tmp_path, node("a", status="running"), node("b"), graph_id="full")
+    workspace(tmp_path, node("a"), graph_id="over", status="completed")
+    put_merges(tmp_path, "p/web", "queued", "queued", "queued")
+    put_policy(tmp_path, slots=2, groups={"full": {"quota": 1}}, skip_on_merge_pressure=True)
+    found = next_of(opened(tmp_path))
+    assert found["decisions"] == []
+    assert against(found) == {kind: 1 + (kind == "observed") for kind in get_args(ReasonKind)}
+    assert sum(against(found).values()) == status_of(opened(tmp_path))["counts"]["nodes"] == 14
+    for kind in sorted(set(get_args(ReasonKind)) - {"finished"}):
+        assert f" {kind}: " in found["next_step"]
+
+
+# --- people and agents of 2026 -------------------------------------------------------------------------------------
+
+
+def test_n8_a_block_without_a_reason_is_refused_and_one_in_a_file_is_named(tmp_path: Path) -> None:
+    workspace(tmp_path, node("a"), node("b", status="blocked", blocker_reason=""), node("c", status="blocked"))
+    application = opened(tmp_path)
+    for reason in ({}, {"blocker_reason": ""}):
+        with pytest.raises(InvalidInput) as caught:
+            update(application, node_id="a", status="blocked", **reason)
+        assert caught.value.details["field"] == "blocker_reason"
+    status = status_of(application, node_id="b")
+    assert texts(status["explain"]) == ["blocked(unknown, set by another tool)"]
+    assert [(each["node_id"], each["reason"], each["command"]) for each in status["needs_person"]] == [
+        (name, "blocked(unknown, set by another tool)", f"metagit-mcp task update {name} --graph-id g --status ready")
+        for name in ("b", "c")
+    ]
+
+
+def test_n13_all_obstacles_are_shown_in_a_fixed_order_and_the_first_is_counted(tmp_path: Path) -> None:
+    workspace(tmp_path, node("a", not_before=SOON, risk="destructive"), node("r", status="running"))
+    put_policy(tmp_path, groups={"g": {"quota": 1}})
+    told = explained(tmp_path, "a")
+    assert texts(told) == [f"deferred({SOON})", "awaiting_approval", "group_quota(1/1)"]
+    assert against(next_of(opened(tmp_path))) == {"deferred": 1, "observed": 1}

@@ -1,0 +1,152 @@
+"""Nobody holds the view while it is brought up to date, whoever waits for that or gives up."""
+
+from collections.abc import Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any
+
+import pytest
+
+from metagit_mcp.adapters.system import SystemClock
+from metagit_mcp.application.current import Current
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.errors import PolicyInvalid
+from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.scheduling.snapshot import Surroundings
+
+Job = Callable[[], object]
+
+
+def image(version: str, error: PolicyInvalid | None = None) -> WorkspaceImage:
+    return WorkspaceImage(
+        policy=None if error else SchedulePolicy(),
+        policy_error=error,
+        revision="",
+        graphs={},
+        surroundings=Surroundings(),
+        approvals={},
+        state_version=version,
+        warnings=(),
+    )
+
+
+class Source:
+    """A workspace whose image is replaced by the test."""
+
+    def __init__(self) -> None:
+        self.there = image("1")
+        self.read_so_far: WorkspaceImage | None = None
+        self.meanwhile: Job = lambda: None
+
+    def changed(self) -> bool:
+        return self.there is not self.read_so_far
+
+    def read(self) -> WorkspaceImage:
+        self.read_so_far = self.there
+        self.meanwhile()
+        return self.there
+
+
+@coroutine
+def handed_over(blocking: Job) -> Generator[Job, None, Any]:
+    """Give the blocking work to the test, which does it or not."""
+    return (yield blocking)
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def current(source: Source) -> Current:
+    return Current(source, SystemClock(), handed_over)
+
+
+def waits(caller: Coroutine[Any, Any, Any]) -> Job:
+    """Go on until the caller waits for blocking work, and return the work."""
+    job: Job = caller.send(None)
+    return job
+
+
+def answered(caller: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever it returns
+    """Go on to the end."""
+    with pytest.raises(StopIteration) as done:
+        caller.send(None)
+    return done.value.value
+
+
+def test_what_did_not_change_is_not_read_again(current: Current, source: Source) -> None:
+    first = current.image()
+    waits(first)()
+    assert answered(first) is source.there
+    assert answered(current.image()) is source.there
+
+
+def test_a_caller_does_not_go_on_while_another_is_about_to_catch_up(current: Current, source: Source) -> None:
+    first = current.view()
+    waits(first)()
+    source.there = image("2")
+    second = current.view()
+    catching_up = waits(second)
+    behind_it = waits(first)
+    catching_up()
+    behind_it()
+    assert [answered(each).image.state_version for each in (first, second)] == ["2", "2"]
+
+
+def test_a_catch_up_that_was_given_up_before_it_began_never_begins(current: Current, source: Source) -> None:
+    first = current.image()
+    late = waits(first)
+    first.close()
+    late()
+    assert source.read_so_far is None
+    second = current.image()
+    waits(second)()
+    assert answered(second) is source.there
+
+
+def test_a_catch_up_that_goes_on_after_it_was_given_up_is_waited_for(current: Current, source: Source) -> None:
+    first, second = current.image(), current.image()
+    catching_up = waits(first)
+    waiting: list[Job] = []
+
+    def give_up() -> None:
+        source.meanwhile = lambda: None
+        first.close()
+        waiting.append(waits(second))
+
+    source.meanwhile = give_up
+    catching_up()
+    waiting.pop()()
+    assert answered(second) is source.there
+
+
+def test_a_catch_up_that_failed_leaves_the_way_free(current: Current, source: Source) -> None:
+    def fail() -> None:
+        source.read_so_far = None
+        raise OSError
+
+    source.meanwhile = fail
+    first = current.image()
+    job = waits(first)
+    with pytest.raises(OSError):  # noqa: PT011 - it has no message
+        job()
+    first.close()
+    source.meanwhile = lambda: None
+    second = current.image()
+    waits(second)()
+    assert answered(second) is source.there
+
+
+def test_a_policy_that_cannot_be_used_is_told_anew_each_time(current: Current, source: Source) -> None:
+    error = PolicyInvalid("weights: unknown key", hint="Mend it.", field="weights")
+    source.there = image("1", error)
+    first = current.view()
+    waits(first)()
+    told = []
+    for caller in (first, current.view()):
+        with pytest.raises(PolicyInvalid) as caught:
+            caller.send(None)
+        told.append(caught.value)
+    assert told[0] is not told[1]
+    assert told[0].as_record() == told[1].as_record() == error.as_record()
