@@ -29,7 +29,7 @@ from metagit_mcp.ports import Clock, Ids, Offload
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.responses import WorkspacePlace
 
-__all__ = ["Application", "init_workspace", "open_application"]
+__all__ = ["Application", "init_workspace", "open_application", "place_of"]
 
 
 @value
@@ -53,7 +53,7 @@ def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offl
         InvalidInput: the fault point to stop at does not exist.
     """
     _arm(settings.fault)
-    place = find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
+    place = place_of(settings)
     root = place.path
     # A command looks once; only a server gains by listening.
     watch = "stat" if surface == "cli" and settings.watch == "auto" else settings.watch
@@ -73,11 +73,20 @@ def open_application(settings: Settings, *, surface: Literal["mcp", "cli"], offl
         current=current,
         schedule=Schedule(place, current, log, source, ids, offload, caller),
         policies=Policies(current, PolicyFileStore(root), log, clock, ids, offload, caller),
-        tasks=Tasks(current, GraphFileStore(root), log, clock, ids, offload),
+        tasks=Tasks(current, GraphFileStore(root), log, clock, ids, offload, caller),
         work=Work(current, ApprovalFileStore(root), log, clock, ids, offload),
         place=place,
         close=changes.close,
     )
+
+
+def place_of(settings: Settings) -> WorkspacePlace:
+    """Return where the workspace is that the settings lead to.
+
+    Raises:
+        WorkspaceNotFound: there is none.
+    """
+    return find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
 
 
 def _clock(settings: Settings) -> Clock:

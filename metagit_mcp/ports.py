@@ -99,6 +99,10 @@ class DecisionLog(Protocol):
         """Return up to `count` newest decisions, newest first, and warnings about lines that cannot be read."""
         ...
 
+    def at_state(self, state_version: str, reach: int) -> Sequence[LoggedDecision]:
+        """Return the decisions logged at one state of the workspace, among the newest `reach` of all."""
+        ...
+
     def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> Warnings:
         """Append decisions; their events follow.
 

@@ -115,14 +115,18 @@ def _watch(text: str) -> Watch:
 def _clock(text: str | None) -> datetime | None:
     if text is None:
         return None
-    try:
-        at = datetime.fromisoformat(text)
-        in_calendar = at.tzinfo is not None and at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        in_calendar = False
-    if not in_calendar:
+    at = _in_utc(text)
+    if at is None:
         example = "2026-12-01T12:00:00Z"
         raise InvalidInput(
             f"METAGIT_MCP_CLOCK must be an RFC 3339 instant such as {example}", field="METAGIT_MCP_CLOCK"
         )
     return at
+
+
+def _in_utc(text: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text)
+        return None if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -12,11 +12,12 @@ ANSWER_FIELDS = {
     "decisions": "The nodes to work on, best first.",
     "effect": "The first ten places of the order before and after a `preview`, or a `set` that changed something.",
     "explain": "The node asked about: every reason against it, its score, its place. Only with `node_id`.",
+    "all_finished": "Whether every node of every graph that was asked about is finished.",
     "graph": "The graph, with the nodes that were added.",
     "groups": "Up to twenty Groups by id; `after_group` gives the following ones.",
     "groups_total": "How many Groups there are.",
     "merge_pressure": "Repositories with queued or running merges.",
-    "needs_person": "Up to twenty nodes that only a person can set going, each with the command for it.",
+    "needs_person": "Up to twenty nodes, or graph files, that only a person can set going, each with the command or the file for it.",
     "needs_person_total": "How many such nodes there are.",
     "next_step": "What to do now, in one sentence.",
     "node": "The node after the change.",
@@ -32,6 +33,8 @@ ANSWER_FIELDS = {
     "state_version": "Names the state of the files that the answer rests on; the same content has the same version.",
     "truncated": "Whether something was cut to keep the answer under 40,000 bytes.",
     "warnings": "What is wrong with files, and what was done about it.",
+    "waiting": "Up to twenty nodes that wait for something else than a person, each with its first reason.",
+    "waiting_total": "How many such nodes there are.",
     "workspace": "Which workspace this is, and why it was chosen.",
 }
 

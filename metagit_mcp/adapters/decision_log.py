@@ -6,6 +6,8 @@ cannot be understood is passed over with a warning.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import make_folder
@@ -41,12 +43,22 @@ class DecisionLogFiles:
         try:
             while True:
                 tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=reach)
-                found, bad = _understood(_about(tail.rows, graph_id), count, graph_id)
+                rows = tail.rows if graph_id is None else _naming(tail.rows, graph_id)
+                found, bad = _understood(rows, count, graph_id)
                 if len(found) >= count or tail.complete or reach >= _FURTHEST:
                     return found, _warnings(tail, bad)
                 reach = min(_FURTHEST, reach * 8)
         except StoreUnavailable as error:
             return (), (error.message,)
+
+    def at_state(self, state_version: str, reach: int) -> Sequence[LoggedDecision]:
+        """Return the decisions at one state among the newest `reach` lines; see `ports.DecisionLog`."""
+        try:
+            tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=reach)
+        except StoreUnavailable:
+            return ()
+        found, _ = _understood(_naming(tail.rows, state_version), reach, None)
+        return tuple(logged for logged in found if logged.state_version == state_version)
 
     def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
         """Append decisions and then their events; one that is killed between the two leaves only the decisions."""
@@ -102,11 +114,9 @@ def _event_row(event: SchedulerEvent) -> Json:
     }
 
 
-def _about(rows: Iterable[bytes], graph_id: str | None) -> Iterator[bytes]:
-    """Yield the rows that may be about a graph, without parsing the others."""
-    if graph_id is None:
-        return iter(rows)
-    spellings = {json.dumps(graph_id).encode(), f'"{graph_id}"'.encode()}
+def _naming(rows: Iterable[bytes], word: str) -> Iterator[bytes]:
+    """Yield the rows that hold a word as a whole text, without parsing the others."""
+    spellings = {json.dumps(word).encode(), f'"{word}"'.encode()}
     return (row for row in rows if any(each in row for each in spellings))
 
 
@@ -145,7 +155,16 @@ def _logged(row: object) -> LoggedDecision:
     logged = adapter(LoggedDecision).validate_python(given)
     if not (is_id(logged.graph_id) and is_id(logged.node_id)):
         raise ValueError("no ids")
-    return logged
+    return replace(logged, at=_in_utc(logged.at))
+
+
+def _in_utc(text: str) -> str:
+    """Return a time in the form in which answers show it; one that is no time stays as it is."""
+    try:
+        at = datetime.fromisoformat(text)
+        return at.astimezone(UTC).isoformat().replace("+00:00", "Z") if at.tzinfo is not None else text
+    except (ValueError, OverflowError):
+        return text
 
 
 def _safe(each: Any, limit: int) -> Any:  # noqa: ANN401 - any JSON value

@@ -38,7 +38,7 @@ def locate(path: StrPath, *, root: StrPath) -> tuple[str, os.stat_result | None]
 
 def _located(path: str, root: str) -> tuple[str, os.stat_result | None]:
     folder, name = os.path.split(path)
-    real = f"{real_folder(folder, root=root)}/{name}"
+    real = f"{real_folder(folder, root=root, asked=path)}/{name}"
     try:
         found = os.lstat(real)
     except FileNotFoundError:
@@ -51,8 +51,10 @@ def _located(path: str, root: str) -> tuple[str, os.stat_result | None]:
     return real, found
 
 
-def real_folder(folder: str, *, root: str) -> str:
+def real_folder(folder: str, *, root: str, asked: str = "") -> str:
     """Return a path of a folder, there or not, without a link between the workspace and its last part.
+
+    A refusal names `asked`, or else the folder.
 
     Nothing is remembered from one call to the next: any part may have become a link out of the tree meanwhile, with
     the inode number of the folder that stood there. To look at each part costs less than to resolve the whole path.
@@ -65,7 +67,7 @@ def real_folder(folder: str, *, root: str) -> str:
         return folder
     real = os.path.realpath(folder)
     if not _is_inside(real, os.path.realpath(root)):
-        raise FileRefused(shown_name(folder, root), "leads out of the workspace")
+        raise FileRefused(shown_name(asked or folder, root), "leads out of the workspace")
     return real
 
 

@@ -14,9 +14,9 @@ from metagit_mcp.adapters.kept import Kept, Lesson, learn, policy_lesson, policy
 from metagit_mcp.adapters.layout import POLICY, SCHEDULE
 from metagit_mcp.adapters.locks import locked_in_place
 from metagit_mcp.adapters.patience import Draft, Patience
-from metagit_mcp.adapters.refusals import FileRefused
+from metagit_mcp.adapters.refusals import FileRefused, FileUnreadable
 from metagit_mcp.domain.policy import FOREIGN_WEIGHTS, RFC_KEYS, SchedulePolicy
-from metagit_mcp.errors import MetagitError, PolicyInvalid, StoreUnavailable
+from metagit_mcp.errors import InvalidInput, MetagitError, PolicyInvalid, StoreUnavailable
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.graph_codec import content_digest
 from metagit_mcp.wire.policy_codec import (
@@ -27,9 +27,9 @@ from metagit_mcp.wire.policy_codec import (
     rounding_warnings,
     with_kept,
 )
+from metagit_mcp.wire.policy_problems import BY_HAND, POLICY_FILE
 
 _IN_FORCE: Final = "the kept values stay in force (end one by an explicit null)"
-_UNUSABLE: Final = "metagit-mcp schedule policy show says what is wrong; mend the file by hand."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class PolicyFile:
         try:
             image = read_regular(f"{self._root}/{POLICY}", root=self._root)
         except FileRefused as error:
-            return Draft(_failed(PolicyInvalid(f"{error.name} {error.why}.", hint=_UNUSABLE)))
+            return Draft(_failed(_refused(error)))
         except StoreUnavailable as error:
             return Draft(_failed(error), passing=True)
         if image is None:
@@ -94,6 +94,13 @@ class PolicyFile:
             return Draft(_understood(record, kept))
         except PolicyInvalid as error:
             return Draft(_failed(error, image.raw))
+
+
+def _refused(error: FileRefused) -> MetagitError:
+    """Return what a refused file means: a mistake in the policy, unless this user may not read it at all."""
+    if isinstance(error, FileUnreadable):
+        return StoreUnavailable(error.message, hint=error.hint, **error.details)
+    return PolicyInvalid(error.message, hint=BY_HAND)
 
 
 def _failed(error: MetagitError, raw: bytes = b"") -> PolicyReading:
@@ -123,8 +130,8 @@ def _with_overlay(record: Json, kept: Kept) -> tuple[SchedulePolicy, list[str]]:
         return read_policy(_without_nulls(record)), []
     names = ", ".join(sorted(restored))
     try:
-        policy = read_policy(_without_nulls(in_force))
-    except PolicyInvalid as error:
+        policy = read_policy(_without_nulls(in_force), InvalidInput)
+    except InvalidInput as error:
         # Whoever is at fault, the file or what is kept: the file alone is tried, and its own error stands.
         policy = read_policy(_without_nulls(record))
         return policy, [f"policy: the kept values of {names} are left out, since {error.message}"]
@@ -182,8 +189,10 @@ def _record(path: str, root: str) -> Json:
     try:
         image = read_regular(path, root=root)
         return parse_document(image.raw) if image is not None and image.raw.strip() else {}
-    except (FileRefused, ValueError) as error:
-        raise PolicyInvalid(f"policy.json cannot be used: {error}", hint=_UNUSABLE) from None
+    except FileRefused as error:
+        raise _refused(error) from None
+    except ValueError as error:
+        raise PolicyInvalid(f"{POLICY_FILE} is not valid JSON: {error}.", hint=BY_HAND) from None
 
 
 def _with_nulls(record: Json, kept: Mapping[str, Any]) -> Json:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from typing import ClassVar
 
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import ReadOnlyWorkspace, StoreUnavailable, WorkspaceNotFound
@@ -16,12 +17,19 @@ class FileRefused(StoreUnavailable):
     """A file of the workspace cannot be used as it stands."""
 
     retryable = False
+    way_out: ClassVar[str] = ""
 
     def __init__(self, name: str, why: str) -> None:
         """Keep which file (relative to the workspace) and why; neither ever holds file content."""
-        super().__init__(f"{name} {why}.", file=name, why=why)
+        super().__init__(f"{name} {why}.", hint=self.way_out, file=name, why=why)
         self.name = name
         self.why = why
+
+
+class FileUnreadable(FileRefused):
+    """This user may not read a file of the workspace."""
+
+    way_out = "The user that runs metagit-mcp must be allowed to read it and to enter its folders."
 
 
 def workspace_gone(root: StrPath) -> WorkspaceNotFound:
@@ -50,4 +58,5 @@ def read_error(cause: OSError, name: str) -> StoreUnavailable:
     why = os.strerror(cause.errno or errno.EIO)
     if cause.errno in _SHORTAGES:
         return StoreUnavailable(f"{name} cannot be read: {why}.", hint="Try again.", file=name)
-    return FileRefused(name, f"cannot be read: {why}")
+    kind = FileUnreadable if isinstance(cause, PermissionError) else FileRefused
+    return kind(name, f"cannot be read: {why}")

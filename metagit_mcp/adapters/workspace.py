@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from metagit_mcp.adapters.files import create_whole, make_folder, read_regular
+from metagit_mcp.adapters.files import TEMP_PREFIX, TEMP_SUFFIX, create_whole, make_folder, read_regular
 from metagit_mcp.adapters.layout import GRAPHS, MANIFEST, METAGIT, SCHEDULE, TASKS
 from metagit_mcp.adapters.refusals import storage_error
 from metagit_mcp.domain.text import shown
-from metagit_mcp.errors import MetagitError, WorkspaceNotFound
+from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
 from metagit_mcp.wire.responses import WorkspacePlace
 
 _HINT: Final = "Pass --workspace PATH or set METAGIT_WORKSPACE, or make a workspace here with: metagit-mcp init"
@@ -36,11 +36,13 @@ def find_workspace(path: str | None, named_by: str, project_dir: str | None) -> 
     if path is not None:
         return _named(path, named_by)
     start, started_from = _start(project_dir)
-    folders = list(_upward(start))
+    folders, above = list(_upward(start)), set(_parents(os.path.realpath(start)))
     for what, is_it in _KINDS.items():
         for folder in folders:
             if is_it(folder) and not _is_forbidden(folder):
-                return WorkspacePlace(path=folder, chosen_by=f"nearest folder with {what}, upward from {started_from}")
+                way = "" if folder in above else " by way of the main checkout of its git worktree"
+                chosen_by = f"nearest folder with {what}, upward from {started_from}{way}"
+                return WorkspacePlace(path=folder, chosen_by=chosen_by)
     raise WorkspaceNotFound(f"No metagit workspace upward from {shown(start)}.", hint=_HINT, start=start)
 
 
@@ -55,7 +57,7 @@ def _start(project_dir: str | None) -> tuple[str, str]:
 
 def _named(path: str, named_by: str) -> WorkspacePlace:
     folder = os.path.realpath(os.path.expanduser(path))
-    if not any(is_it(folder) for is_it in _KINDS.values()):
+    if not _is_workspace(folder):
         hint = "Pass the folder that holds .metagit/, or make one there with: metagit-mcp init PATH"
         raise WorkspaceNotFound(f"{named_by}: {shown(path)} is no metagit workspace.", hint=hint, path=path)
     _refuse_forbidden(folder, named_by)
@@ -90,6 +92,10 @@ _KINDS: Final = {
     METAGIT: _has_metagit,
     f"a {MANIFEST} of kind umbrella": _is_umbrella,
 }
+
+
+def _is_workspace(folder: str) -> bool:
+    return any(is_it(folder) for is_it in _KINDS.values())
 
 
 def _small_file(path: str, root: str, limit: int) -> bytes | None:
@@ -140,19 +146,27 @@ def _main_checkout(folder: str) -> str | None:
 
 # --- making one ------------------------------------------------------------------------------------------------
 
-_IGNORED: Final = b"ledger.db*\n"
+# The rest of .metagit is the state of the work, which may be shared through git.
+_IGNORED: Final = f"*.lock\n{TEMP_PREFIX}*{TEMP_SUFFIX}\nschedule/ledger.db*\n".encode()
 
 
-def init_workspace(path: str) -> tuple[WorkspacePlace, tuple[str, ...]]:
+def init_workspace(path: str, *, nested: bool = False) -> tuple[WorkspacePlace, tuple[str, ...]]:
     """Make a workspace in a folder; return it and what was made, relative to it. What is there stays as it is.
+
+    Args:
+        path: the folder; it is made if need be.
+        nested: make one also where the folder belongs to a workspace already.
 
     Raises:
         WorkspaceNotFound: the folder is `/` or the home folder.
+        InvalidInput: the folder belongs to a workspace already.
         ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
     """
     root = os.path.realpath(os.path.expanduser(path))
     _refuse_forbidden(root, "init")
-    files = {f"{SCHEDULE}/.gitignore": _IGNORED, MANIFEST: _manifest(root)}
+    if not nested:
+        _refuse_inner(root)
+    files = {f"{METAGIT}/.gitignore": _IGNORED, MANIFEST: _manifest(root)}
     folders = (GRAPHS, SCHEDULE)
     missing = tuple(name for name in (*folders, *files) if not os.path.lexists(f"{root}/{name}"))
     _make_root(root)
@@ -161,6 +175,20 @@ def init_workspace(path: str) -> tuple[WorkspacePlace, tuple[str, ...]]:
     for name, content in files.items():
         create_whole(f"{root}/{name}", content, root=root, mode=0o644)
     return WorkspacePlace(path=root, chosen_by="init"), missing
+
+
+def _refuse_inner(root: str) -> None:
+    """Refuse to split a workspace in two by accident: from the inner folder on, the outer one would not be found."""
+    if _is_workspace(root):
+        return
+    outer = next((folder for folder in _upward(root) if _is_workspace(folder) and not _is_forbidden(folder)), None)
+    if outer is not None:
+        raise InvalidInput(
+            f"This folder belongs to the workspace {shown(outer)} already; nothing was made.",
+            hint="Every command finds that workspace from here. To make another one inside it: metagit-mcp init --nested",
+            field="path",
+            workspace=outer,
+        )
 
 
 def _make_root(root: str) -> None:

@@ -5,6 +5,7 @@ and policy are the same objects as long as they say the same.
 """
 
 import gc
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b

@@ -176,7 +176,10 @@ def find_node(graphs: Mapping[str, LoadedGraph], node_id: str, graph_id: str | N
     ]
     homes = sorted({loaded.graph_id for loaded, _ in found})
     if not found:
+        unread = sorted(loaded.graph_id for loaded in among if loaded.graph is None)
         hint = "metagit_schedule_status and `metagit-mcp task list` show the nodes there are."
+        if unread:
+            hint = f"It may be in a graph that cannot be read: {', '.join(unread[:_NAMED])}. {hint}"
         raise NodeNotFound(f"No node is called {node_id}.", hint=hint, node_id=node_id)
     if len(homes) > 1:
         hint = f"Pass graph_id, one of: {', '.join(homes[:_NAMED])}."

@@ -47,7 +47,8 @@ def graph_plan(request: TaskPlanRequest) -> GraphPlan:
     """Return what a request plans, before any file is looked at.
 
     Raises:
-        InvalidInput: nodes and outline together, an outline that cannot be read, or an id that no file can have.
+        InvalidInput: nodes and outline together, or no node at all; an outline that cannot be read, or an id that no
+            file can have.
     """
     if request.nodes is not None and request.outline is not None:
         raise InvalidInput("Pass nodes or outline, not both.", field="outline")
@@ -56,7 +57,11 @@ def graph_plan(request: TaskPlanRequest) -> GraphPlan:
         raise InvalidInput("graph_id: cannot be the name of a file", field="graph_id")
     if graph_id.startswith("."):
         raise InvalidInput("graph_id: begins with a dot, and hidden files are no graphs", field="graph_id")
-    return GraphPlan(graph_id=graph_id, request=request, outline=parse_outline(request.outline or ""))
+    outline = parse_outline(request.outline or "")
+    if not outline and not request.nodes:
+        hint = 'Pass an outline, one task a line, or nodes: [{"title": "Build it"}].'
+        raise InvalidInput("There is nothing to plan: no node is named.", hint=hint, field="nodes")
+    return GraphPlan(graph_id=graph_id, request=request, outline=outline)
 
 
 def planned_graph(plan: GraphPlan, record: Json | None, now: datetime) -> PlannedGraph:

@@ -2,12 +2,15 @@
 
 import shlex
 from collections.abc import Sequence
+from typing import Final
 
 from metagit_mcp.domain.decision import ScheduleDecision
+from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.scheduling.eligibility import ReasonKind
 from metagit_mcp.scheduling.moment import Census
 
-_HELP: dict[ReasonKind, str] = {
+_NAMED: Final = 5
+_HELP: Final[dict[ReasonKind, str]] = {
     "graph_invalid": "mend their fields, the warnings name them",
     "graph_inactive": "their graph is not active",
     "not_ready": "they wait for other nodes",
@@ -23,10 +26,10 @@ _HELP: dict[ReasonKind, str] = {
 }
 
 
-def after_next(decisions: Sequence[ScheduleDecision], counted: Census) -> str:
-    """Return what the asker of `next` does now."""
+def after_next(decisions: Sequence[ScheduleDecision], counted: Census, graphs: Sequence[LoadedGraph]) -> str:
+    """Return what the asker of `next` does now; `graphs` are those that were asked about."""
     if not decisions:
-        return _nothing(counted)
+        return _nothing(counted, graphs)
     first = decisions[0]
     return (
         f"Set node {first.node_id} of graph {first.graph_id} to running with metagit_task_update and your agent_id (a "
@@ -35,12 +38,28 @@ def after_next(decisions: Sequence[ScheduleDecision], counted: Census) -> str:
     )
 
 
-def _nothing(counted: Census) -> str:
+def _nothing(counted: Census, graphs: Sequence[LoadedGraph]) -> str:
+    if not graphs:
+        return (
+            "There is no task graph here: none was planned yet, or .metagit was removed. metagit_task_plan makes one."
+        )
+    if is_all_finished(counted, graphs):
+        return "Everything is finished. Plan more with metagit_task_plan, if there is more to do."
+    parts = [f"a person must mend {graph_file(each.graph_id)}" for each in graphs if each.graph is None][:_NAMED]
     left = {kind: nodes for kind, nodes in counted.not_eligible.items() if nodes and kind != "finished"}
-    if not left:
-        return "Nothing is left to do. Plan more with metagit_task_plan."
-    parts = [f"{nodes} {kind}: {_HELP[kind]}" for kind, nodes in sorted(left.items()) if kind in _HELP]
+    parts += [f"{nodes} {kind}: {_HELP[kind]}" for kind, nodes in sorted(left.items())]
     return "Nothing can be started now. " + "; ".join(parts) + "."
+
+
+def is_all_finished(counted: Census, graphs: Sequence[LoadedGraph]) -> bool:
+    """Say whether there is work and all of it is finished, as far as every graph can be read."""
+    left = any(nodes for kind, nodes in counted.not_eligible.items() if kind != "finished")
+    return bool(graphs) and not (counted.runnable or left or any(each.graph is None for each in graphs))
+
+
+def graph_file(graph_id: str) -> str:
+    """Return where a graph's file lies in the workspace."""
+    return f".metagit/tasks/graphs/{graph_id}.json"
 
 
 def approve_command(graph_id: str, node_id: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering, row_id, rows_of
 from metagit_mcp.application.current import usable_graph, usable_policy
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph
+from metagit_mcp.domain.text import is_agent_id
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.eligibility import intrinsic
@@ -98,7 +99,17 @@ def _is_repeated(request: TaskUpdateRequest, before: Json) -> bool:
 def _refuse_start(loaded: LoadedGraph, node_id: str, image: WorkspaceImage, now: datetime) -> None:
     """Refuse to set a node running that has a reason against it, one that runs already included."""
     rules = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now).rules
-    against = [reason.text for reason in intrinsic(rules, rules.shape.by_id[node_id])]
+    node = rules.shape.by_id[node_id]
+    against = [reason.text for reason in intrinsic(rules, node)]
+    if node.status == "running":
+        holder = node.agent_id if node.agent_id and is_agent_id(node.agent_id) else None
+        raise NodeNotEligible(
+            f"Node {node_id} is running already{f', started by {holder}' if holder else ''}.",
+            hint="metagit_schedule_next gives another node.",
+            node_id=node_id,
+            reasons=against[:50],
+            **({"agent_id": holder} if holder else {}),
+        )
     if against:
         raise NodeNotEligible(
             f"Node {node_id} may not be started: {'; '.join(against[:10])}.",

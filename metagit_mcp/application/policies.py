@@ -8,6 +8,7 @@ from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current, snapshot_of, usable_graph
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
+from metagit_mcp.domain.text import is_id
 from metagit_mcp.errors import AuthForbidden, InvalidInput, PolicyInvalid, RevisionConflict
 from metagit_mcp.ports import Clock, DecisionLog, Ids, Offload, PolicyStore, Warnings, WorkspaceImage
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
@@ -138,9 +139,11 @@ def requested_patch(request: PolicyRequest) -> Json:
     Raises:
         InvalidInput: it sets nothing, or names a graph with nothing that a graph can override.
     """
-    weights = {name: getattr(request, name) for name in WEIGHT_NAMES if getattr(request, name) is not None}
+    # Zero is added to make zero of minus zero, which is the same policy but would have another revision.
+    weights = {name: getattr(request, name) + 0 for name in WEIGHT_NAMES if getattr(request, name) is not None}
     plain = {name: getattr(request, name) for name in _PLAIN_KEYS if getattr(request, name) is not None}
     patch: Json = parse_patch(request.patch) if request.patch is not None else {}
+    _refuse_no_ids(patch)
     if request.graph_id is not None:
         if not weights:
             raise InvalidInput("graph_id: only weights can be set for one graph", field="graph_id")
@@ -154,18 +157,29 @@ def requested_patch(request: PolicyRequest) -> Json:
     return patch
 
 
+def _refuse_no_ids(patch: Json) -> None:
+    """Refuse to set something for a graph that no file could hold; a file of another program may have such keys."""
+    for key in _KEYED_BY_GRAPH:
+        named = patch.get(key)
+        if isinstance(named, dict) and not all(is_id(name) for name, each in named.items() if each is not None):
+            raise InvalidInput(f"{key}: one of its keys is no graph id", field=key)
+
+
+_KEYED_BY_GRAPH = ("graph_overrides", "groups")
+
+
 def _patched(record: Json, patch: Json) -> SchedulePolicy:
     """Return the policy that the record is with the patch in it.
 
     Raises:
         InvalidInput: the patch is wrong.
-        PolicyInvalid: the record was wrong before, and the patch does not mend it.
+        PolicyInvalid: the record was wrong before, and the patch does not mend it; names what is left.
     """
+    revised = merge_patch(record, patch)
     try:
-        return read_policy(merge_patch(record, patch), InvalidInput)
-    except InvalidInput:
+        return read_policy(revised)
+    except PolicyInvalid:
         read_policy(merge_patch({}, patch), InvalidInput)
-        read_policy(record)
         raise
 
 
@@ -201,7 +215,7 @@ def _order(image: WorkspaceImage, now: datetime, policy: SchedulePolicy) -> tupl
 
 
 _AFTER_SHOW = "action=preview shows what a change would do to the order, action=set makes it."
-_AFTER_PREVIEW = "Nothing was written; the same call with action=set makes the change."
+_AFTER_PREVIEW = "Nothing was written; action=set with the same arguments makes the change."
 _AFTER_SET = "The next answer follows this policy."
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current, View, known_graph, usable_graph
 from metagit_mcp.application.drawing import mermaid
-from metagit_mcp.application.next_steps import after_next
+from metagit_mcp.application.next_steps import after_next, is_all_finished
 from metagit_mcp.application.standing import status_answer
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.ports import DecisionLog, Ids, Keeper, Offload, Warnings
 from metagit_mcp.scheduling.cycle import Pick, census, plan
 from metagit_mcp.scheduling.explain import decision
@@ -63,6 +64,7 @@ class Schedule:
             warnings += more
         if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "brief":
             decisions, skipped = list(map(_brief, decisions)), list(map(_brief, skipped))
+        graphs = _asked_about(view, request.graph_id)
         return NextAnswer(
             decisions=tuple(decisions),
             skipped=tuple(skipped),
@@ -71,11 +73,12 @@ class Schedule:
             not_eligible=tuple(
                 ReasonCount(reason=kind, nodes=nodes) for kind, nodes in sorted(counted.not_eligible.items()) if nodes
             ),
+            all_finished=not decisions and is_all_finished(counted, graphs),
             truncated=False,
             omitted=(),
             state_version=view.image.state_version,
             warnings=warnings,
-            next_step=after_next(decisions, counted),
+            next_step=after_next(decisions, counted, graphs),
         )
 
     async def status(self, request: StatusRequest) -> StatusAnswer:
@@ -126,7 +129,7 @@ class Schedule:
         """Log the decisions that are new; advice given before at the same state keeps its id (interfaces.md §3)."""
         warnings = self._keeper.remember()
         version = view.image.state_version
-        given = {_said(row): row for row in self._log.recent(_LOOK_BACK)[0] if row.state_version == version}
+        given = {_said(row): row for row in self._log.at_state(version, _LOOK_BACK)}
         answer: list[ScheduleDecision] = []
         fresh: list[ScheduleDecision] = []
         for made in decisions:
@@ -160,6 +163,11 @@ _LOOK_BACK = 400
 
 def _said(row: ScheduleDecision | LoggedDecision) -> tuple[object, ...]:
     return (row.graph_id, row.node_id, row.agent_id, row.score, row.reasons, bool(row.skipped))
+
+
+def _asked_about(view: View, graph_id: str | None) -> Sequence[LoadedGraph]:
+    graphs = view.image.graphs
+    return tuple(graphs.values()) if graph_id is None else (graphs[graph_id],)
 
 
 def _brief(made: ScheduleDecision) -> ScheduleDecision:

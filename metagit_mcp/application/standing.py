@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from metagit_mcp.application.current import View, find_node
-from metagit_mcp.application.next_steps import approve_command, update_command
+from metagit_mcp.application.next_steps import after_next, approve_command, graph_file, update_command
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, TaskNode
 from metagit_mcp.domain.text import known_word, shown, shown_or_none
-from metagit_mcp.scheduling.cycle import Stuck, census, plan
-from metagit_mcp.scheduling.eligibility import ReasonKind
+from metagit_mcp.scheduling.cycle import Held, census, plan
+from metagit_mcp.scheduling.eligibility import ReasonKind, instant_or_none
 from metagit_mcp.scheduling.explain import explain
+from metagit_mcp.scheduling.moment import Census
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.policy_codec import rfc_part
@@ -27,11 +28,13 @@ from metagit_mcp.wire.responses import (
     RunningNode,
     StatusAnswer,
     StatusCounts,
+    WaitingNode,
     WorkspacePlace,
 )
 
 _GROUPS_SHOWN = 20
 _PERSONS_SHOWN = 20
+_WAITING_SHOWN = 20
 _RUNNING_SHOWN = 50
 _PLACES_SHOWN = 100
 
@@ -48,7 +51,8 @@ def status_answer(
     graph_ids = sorted(view.queue.groups) if request.graph_id is None else [request.graph_id]
     counted = census(view.queue, asker, request.graph_id)
     shown_groups = [name for name in graph_ids if request.after_group is None or name > request.after_group]
-    persons = [(name, stuck) for name in graph_ids for stuck in view.queue.needs_person(name)]
+    persons = [person for name in graph_ids for person in _persons(view, name)]
+    waiting = [(name, held) for name in graph_ids for held in view.queue.holds(name).for_others]
     return StatusAnswer(
         workspace=place,
         policy=rfc_part(view.policy),
@@ -62,15 +66,17 @@ def status_answer(
         groups=tuple(_group(view, asker, name) for name in shown_groups[:_GROUPS_SHOWN]),
         groups_total=len(graph_ids),
         running=tuple(_running(view, graph_ids))[:_RUNNING_SHOWN],
-        needs_person=tuple(_person(name, stuck) for name, stuck in persons[:_PERSONS_SHOWN]),
+        needs_person=tuple(persons[:_PERSONS_SHOWN]),
         needs_person_total=len(persons),
+        waiting=tuple(_waiting(name, held) for name, held in waiting[:_WAITING_SHOWN]),
+        waiting_total=len(waiting),
         recent_decisions=tuple(row if request.detail == "full" else replace(row, factors=None) for row in recent),
         merge_pressure=tuple(_pressure(view)),
         state_version=view.image.state_version,
         truncated=False,
         omitted=(),
         warnings=tuple(sorted({*view.image.warnings, *warnings})),
-        next_step=_next_step(counted.runnable, persons),
+        next_step=_next_step(view, counted, graph_ids, needs_person=bool(persons)),
         explain=None if request.node_id is None else _explain(view, asker, request),
     )
 
@@ -85,7 +91,7 @@ def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
     return StatusCounts(
         graphs=len(groups),
         nodes=runnable + reasons.total(),
-        ready=runnable,
+        eligible=runnable,
         waiting=reasons["not_ready"],
         blocked=reasons["blocked"],
         deferred=reasons["deferred"],
@@ -122,29 +128,42 @@ def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
                 title=shown(node.title),
                 repository=shown_or_none(node.repository),
                 agent_id=shown_or_none(node.agent_id),
+                since=instant_or_none(node.updated_at),
             )
 
 
-def _person(graph_id: str, stuck: Stuck) -> PersonNeeded:
-    node, reason = stuck.node, stuck.reason
-    return PersonNeeded(
-        graph_id=graph_id,
-        node_id=node.node_id,
-        title=shown(node.title),
-        reason=reason.text,
-        command=_mending(graph_id, node, reason.kind),
-        note=reason.note or None,
-    )
+def _persons(view: View, graph_id: str) -> Iterator[PersonNeeded]:
+    """What only a person can set going in a graph: its file, if that cannot be used, else single nodes."""
+    if view.queue.groups[graph_id].loaded.graph is None:
+        yield PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
+    for held in view.queue.holds(graph_id).for_person:
+        node, reason = held.node, held.reason
+        yield PersonNeeded(
+            graph_id=graph_id,
+            node_id=node.node_id,
+            title=shown(node.title),
+            reason=reason.text,
+            command=_mending(graph_id, node, reason.kind),
+            file=graph_file(graph_id) if reason.kind == "graph_invalid" else None,
+            note=reason.note or None,
+        )
 
 
-def _mending(graph_id: str, node: TaskNode, kind: ReasonKind) -> str:
+def _mending(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:
+    """The command that ends the reason; None where only the file can be mended."""
     if kind == "awaiting_approval":
         return approve_command(graph_id, node.node_id)
     if kind == "blocked":
         return update_command(graph_id, node.node_id, "--status", "ready")
     if kind == "not_ready":
         return update_command(graph_id, node.node_id, "--depends-on", "NODE")
-    return update_command(graph_id, node.node_id)
+    return None
+
+
+def _waiting(graph_id: str, held: Held) -> WaitingNode:
+    return WaitingNode(
+        graph_id=graph_id, node_id=held.node.node_id, title=shown(held.node.title), reason=held.reason.text
+    )
 
 
 def _pressure(view: View) -> Iterator[MergePressure]:
@@ -181,9 +200,9 @@ def _place(view: View, asker: Asker, graph_id: str, node_id: str) -> int | None:
     return order.index((graph_id, node_id)) + 1 if (graph_id, node_id) in order else None
 
 
-def _next_step(runnable: int, persons: Sequence[object]) -> str:
-    if runnable:
+def _next_step(view: View, counted: Census, graph_ids: Sequence[str], *, needs_person: bool) -> str:
+    if counted.runnable:
         return "metagit_schedule_next gives the next node."
-    if persons:
+    if needs_person:
         return "Nothing can be started now; needs_person lists what only a person can set going."
-    return "Nothing can be started now; not_eligible says why."
+    return after_next((), counted, [view.image.graphs[name] for name in graph_ids])

@@ -1,16 +1,19 @@
 """Writing work down and changing it: task graphs for people and agents who have no other tool. Schedules nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.authoring import row_id
+from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current, find_node, usable_graph
 from metagit_mcp.application.graph_change import GraphPlan, PlannedGraph, graph_plan, planned_graph
 from metagit_mcp.application.node_change import revised_node
 from metagit_mcp.application.records import graph_record, node_record
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.tasks import OPEN_STATUSES, TaskNode
+from metagit_mcp.domain.text import is_agent_id
 from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload, Warnings, WorkspaceImage
 from metagit_mcp.scheduling.eligibility import instant_text
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
@@ -23,9 +26,17 @@ class Tasks:
     """The use cases of the `task` tools."""
 
     def __init__(
-        self, current: Current, store: GraphStore, log: DecisionLog, clock: Clock, ids: Ids, offload: Offload
+        self,
+        current: Current,
+        store: GraphStore,
+        log: DecisionLog,
+        clock: Clock,
+        ids: Ids,
+        offload: Offload,
+        caller: Caller,
     ) -> None:
         """Keep the collaborators."""
+        self._caller = caller
         self._current = current
         self._store = store
         self._log = log
@@ -86,17 +97,19 @@ class Tasks:
             RevisionConflict: the node changed since it was read.
         """
         image = await self._current.image()
-        loaded, _ = find_node(image.graphs, request.node_id, request.graph_id)
+        loaded, before = find_node(image.graphs, request.node_id, request.graph_id)
+        if request.status == "running" and request.agent_id is None and self._caller.agent_id:
+            request = replace(request, agent_id=self._caller.agent_id)
         graph_id, now = loaded.graph_id, self._clock.now()
         changed, warnings = await self._offload(lambda: self._updated(graph_id, request, image, now))
         loaded, node = find_node((await self._current.image()).graphs, request.node_id, graph_id)
         return TaskUpdateAnswer(
             node=node_record(graph_id, node),
             changed=changed,
-            warnings=(*loaded.warnings, *warnings, *_deferral(request, node, now)),
-            next_step="metagit_schedule_next gives the next node."
-            if node.status in {"completed", "cancelled", "blocked"}
-            else "Set it to completed when it is done, or to blocked with blocker_reason.",
+            warnings=(*loaded.warnings, *warnings, *_deferral(request, node, now), *_other_hands(before, node)),
+            next_step="Set it to completed when it is done, or to blocked with blocker_reason."
+            if node.status == "running"
+            else "metagit_schedule_next gives the next node.",
         )
 
     def _updated(
@@ -146,6 +159,13 @@ def _deferral(request: TaskUpdateRequest, node: TaskNode, now: datetime) -> Iter
     """Say so when a node is set to an open status that its not_before overrules."""
     if request.status in OPEN_STATUSES and node.not_before is not None and node.not_before > now:
         yield f"not_before keeps it waiting until {instant_text(node.not_before)}; clear it to let the node start"
+
+
+def _other_hands(before: TaskNode, node: TaskNode) -> Iterator[str]:
+    """Say so when another agent than the one that started the node ends its run."""
+    starter = before.agent_id
+    if before.status == "running" != node.status and starter and node.agent_id != starter and is_agent_id(starter):
+        yield f"the node was started by {starter}"
 
 
 # The types that the task graph tools know; they have none for a node that is set back to pending.

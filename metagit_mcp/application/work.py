@@ -2,16 +2,23 @@
 
 from metagit_mcp.application.current import Current, find_node
 from metagit_mcp.application.records import node_record
-from metagit_mcp.domain.approval import Approval, approval_digest, is_approved, needs_approval
+from metagit_mcp.domain.approval import Approval, approval_digest, needs_approval
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import RevisionConflict
-from metagit_mcp.ports import ApprovalStore, Clock, DecisionLog, Ids, Offload, Warnings
+from metagit_mcp.ports import ApprovalStore, Clock, DecisionLog, Ids, Offload, Warnings, WorkspaceImage
+from metagit_mcp.scheduling.eligibility import instant_text, intrinsic
 from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord
 
 # Ownership epochs start at 1 and an open node's approval is for its next one; no node has an epoch before leases.
 _FIRST_EPOCH = 1
-_APPROVED_ALREADY = "this node was approved already"
+
+
+def _standing_approval(image: WorkspaceImage, wanted: Approval) -> Approval | None:
+    """Return the approval of the same node as it is, if one is recorded."""
+    of_graph = image.approvals.get(wanted.graph_id, ())
+    return next((each for each in of_graph if (each.node_id, each.digest) == (wanted.node_id, wanted.digest)), None)
 
 
 class Work:
@@ -63,24 +70,35 @@ class Work:
         warnings = []
         if not needs_approval(node, gates):
             warnings.append("this node needs no approval under the present policy; it is recorded all the same")
-        mine = [each for each in image.approvals.get(loaded.graph_id, ()) if each.node_id == node.node_id]
-        if is_approved(node, mine):
-            warnings.append(_APPROVED_ALREADY)
-        else:
+        if _standing_approval(image, approval) is None:
             warnings += await self._offload(lambda: self._record(approval))
+            image = await self._current.image()
+        # Two may approve at once: what is recorded is what counts.
+        recorded = _standing_approval(image, approval) or approval
+        if recorded != approval:
+            warnings.append(f"this node was approved already, at {instant_text(recorded.at)}")
         return ApprovalAnswer(
             graph_id=loaded.graph_id,
             node_id=node.node_id,
-            approved_by=approved_by,
-            at=approval.at,
+            approved_by=shown(recorded.approved_by),
+            at=recorded.at,
             warnings=tuple(warnings),
-            next_step="The node may run now. A change of its title, dependencies, repository or risk asks again.",
+            next_step=await self._after(loaded.graph_id, node.node_id),
         )
 
+    async def _after(self, graph_id: str, node_id: str) -> str:
+        """Say what still stands against the node, as far as the policy can be used."""
+        again = "A change of its title, dependencies, repository or risk asks again."
+        if (await self._current.image()).policy is None:
+            return again
+        view = await self._current.view()
+        rules = view.queue.groups[graph_id].rules
+        left = [reason.text for reason in intrinsic(rules, rules.shape.by_id[node_id])]
+        return f"Still against it: {'; '.join(left[:5])}. {again}" if left else f"The node may run now. {again}"
+
     def _record(self, approval: Approval) -> Warnings:
-        # Two may approve at once: the store has the last word.
         if not self._approvals.add(approval):
-            return (_APPROVED_ALREADY,)
+            return ()
         event = SchedulerEvent(
             event_id=self._ids.new(),
             type="ApprovalGranted",

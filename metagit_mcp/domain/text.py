@@ -61,6 +61,18 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return get_close_matches(word, list(known), n=1, cutoff=0.0)[0]
 
 
+def close_words(word: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """Return the known words that `word` may be a slip for, the likeliest first; none for a word that is unlike all."""
+    from difflib import get_close_matches  # noqa: PLC0415 - as above
+
+    return get_close_matches(word, list(known), n=most, cutoff=0.6)
+
+
 def known_word(word: str, known: Collection[str]) -> str:
     """Return a word of a fixed vocabulary, or `unknown` for anything else that stands in its place."""
     return word if word in known else "unknown"
+
+
+def is_agent_id(text: str) -> bool:
+    """Say whether `text` may name an agent, at most 256 characters."""
+    return len(text) <= LONGEST_ID + 1 and bool(re.match(AGENT_PATTERN + r"(?!\n)", text))

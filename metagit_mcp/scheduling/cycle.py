@@ -4,15 +4,16 @@
 costs the changed Group, and one without a change only its picks.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from heapq import heappop, heappush, nsmallest
+from heapq import nsmallest
+from itertools import islice
 from typing import Final
 
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.eligibility import Demand, GroupRules, Reason, intrinsic, waits_for_person
+from metagit_mcp.scheduling.heaps import Remains
 from metagit_mcp.scheduling.moment import Census, Head, Moment, Top, cold_from
 from metagit_mcp.scheduling.queue import GroupQueue, Quiet, demand_of, group_queue, quiet_between
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot
@@ -39,18 +40,35 @@ class Plan:
 
 
 @value
-class Stuck:
-    """A node that only a person can set going, with the first such reason."""
+class Held:
+    """A node that may not run yet, with the reason that counts."""
 
     node: TaskNode
     reason: Reason
 
 
-def _stuck_nodes(rules: GroupRules) -> Iterator[Stuck]:
+@value
+class Holds:
+    """The nodes of one active Group that wait, by id: those that only a person can set going, and the others."""
+
+    for_person: tuple[Held, ...] = ()
+    for_others: tuple[Held, ...] = ()
+
+
+_OVER: Final = frozenset({"finished", "observed"})
+
+
+def _holds(rules: GroupRules) -> Holds:
+    for_person: list[Held] = []
+    for_others: list[Held] = []
     for _, node in sorted(rules.shape.by_id.items()):
-        reason = next(filter(waits_for_person, intrinsic(rules, node)), None)
-        if reason is not None and rules.active:
-            yield Stuck(node=node, reason=reason)
+        reasons = tuple(intrinsic(rules, node))
+        stuck = next(filter(waits_for_person, reasons), None)
+        if stuck is not None:
+            for_person.append(Held(node=node, reason=stuck))
+        elif reasons and reasons[-1].kind not in _OVER:
+            for_others.append(Held(node=node, reason=reasons[0]))
+    return Holds(for_person=tuple(for_person), for_others=tuple(for_others))
 
 
 class WorkspaceQueue:
@@ -61,7 +79,7 @@ class WorkspaceQueue:
         self.snapshot = snapshot
         self.groups: dict[str, GroupQueue] = {}
         self._moments: dict[Asker, Moment] = {}
-        self._stuck: dict[str, tuple[Stuck, ...]] = {}
+        self._holds: dict[str, Holds] = {}
         self._quiet = Quiet()
         self._rebuild(set(snapshot.graphs))
 
@@ -95,7 +113,7 @@ class WorkspaceQueue:
     def _rebuild(self, graph_ids: set[str]) -> None:
         shared = self._shared(graph_ids)
         for graph_id in sorted(graph_ids):
-            self._stuck.pop(graph_id, None)
+            self._holds.pop(graph_id, None)
             loaded = self.snapshot.graphs.get(graph_id)
             if loaded is None:
                 del self.groups[graph_id]
@@ -128,12 +146,12 @@ class WorkspaceQueue:
             if end is not None:
                 yield end
 
-    def needs_person(self, graph_id: str) -> tuple[Stuck, ...]:
-        """Return the Group's nodes that only a person can set going, by id; kept until the Group changes."""
-        if graph_id not in self._stuck:
+    def holds(self, graph_id: str) -> Holds:
+        """Return the Group's nodes that wait, for a person or for something else; kept until the Group changes."""
+        if graph_id not in self._holds:
             rules = self.groups[graph_id].rules
-            self._stuck[graph_id] = tuple(_stuck_nodes(rules))
-        return self._stuck[graph_id]
+            self._holds[graph_id] = _holds(rules) if rules.active else Holds()
+        return self._holds[graph_id]
 
     def moment(self, asker: Asker) -> Moment:
         """Return what this asker sees, kept until something changes."""
@@ -154,56 +172,64 @@ def plan(queue: WorkspaceQueue, asker: Asker, limit: int, graph_id: str | None =
     # 2. The best head of each Group in question.
     draft = _Draft(moment, graph_id)
     # 3. The best of those, again and again; each pick takes its slots before the next is looked at.
-    picks = tuple(draft.picks(limit))
+    picks = tuple(islice(draft.picks(), limit))
     # 4. What merge pressure kept out, best first, never at the cost of a pick.
     return Plan(picks=picks, skipped=_held_back(moment, limit, graph_id))
 
 
 class _Draft:
-    """A plan in the making: copies of the heads, and the slots that its picks have taken so far."""
+    """A plan in the making: the heads that remain, and the slots that its picks have taken so far."""
 
     def __init__(self, moment: Moment, graph_id: str | None) -> None:
         self._moment = moment
-        self._tops = moment.tops() if graph_id is None else moment.tops_of(graph_id)
-        self._heads: dict[str, list[Head]] = {}
-        self._depths: Counter[tuple[str, int]] = Counter()
-        self._taken: Counter[str] = Counter()
+        self._tops = Remains(moment.tops() if graph_id is None else moment.tops_of(graph_id))
+        self._heads: dict[str, Remains[Head]] = {}
+        self._depths: dict[tuple[str, int], int] = {}
+        self._taken: dict[str, int] = {}
+        self._taken_by_all = 0
 
-    def picks(self, limit: int) -> Iterator[Pick]:
-        """Yield up to `limit` picks."""
-        left = limit
-        while left and self._tops:
-            graph_id = heappop(self._tops)[3]
+    def picks(self) -> Iterator[Pick]:
+        """Yield pick after pick while any node fits."""
+        while self._tops:
+            graph_id = self._tops.least()[3]
             group = self._moment.standing(graph_id).group
             heads = self._heads_of(graph_id)
-            negative, _, node_id, place = heappop(heads)
+            negative, _, node_id, place = heads.least()
             demand = group.lanes[place].demand
-            if self._fits(group, demand):
-                self._taken[graph_id] += demand.slots
-                self._depths[graph_id, place] += 1
-                self._advance(group, heads, place)
-                left -= 1
+            fits = self._fits(group, demand)
+            if fits:
                 yield Pick(graph_id=graph_id, node=group.rules.shape.by_id[node_id], score=-negative)
             # A lane that does not fit is out for this plan: picks only take slots.
+            heads.take()
+            if fits:
+                self._take_slots(graph_id, demand.slots)
+                self._advance(group, heads, place)
+            self._tops.take()
             if heads:
-                heappush(self._tops, (*heads[0][:3], graph_id))
+                self._tops.put((*heads.least()[:3], graph_id))
 
-    def _heads_of(self, graph_id: str) -> list[Head]:
+    def _heads_of(self, graph_id: str) -> Remains[Head]:
         if graph_id not in self._heads:
-            self._heads[graph_id] = self._moment.standing(graph_id).heads.copy()
+            self._heads[graph_id] = Remains(self._moment.standing(graph_id).heads)
         return self._heads[graph_id]
 
-    def _advance(self, group: GroupQueue, heads: list[Head], place: int) -> None:
-        following = self._moment.head(group, place, self._depths[group.graph_id, place])
+    def _take_slots(self, graph_id: str, slots: int) -> None:
+        self._taken[graph_id] = self._taken.get(graph_id, 0) + slots
+        self._taken_by_all += slots
+
+    def _advance(self, group: GroupQueue, heads: Remains[Head], place: int) -> None:
+        depth = self._depths[group.graph_id, place] = self._depths.get((group.graph_id, place), 0) + 1
+        following = self._moment.head(group, place, depth)
         if following is not None:
-            heappush(heads, following)
+            heads.put(following)
 
     def _fits(self, group: GroupQueue, demand: Demand) -> bool:
         situation = self._moment.situation
-        taken, own = self._taken.total(), self._taken[group.graph_id]
-        if situation.slots is not None and situation.running + taken + demand.slots > situation.slots:
+        if situation.slots is not None and situation.running + self._taken_by_all + demand.slots > situation.slots:
             return False
-        return group.quota is None or group.running_slots + own + demand.slots <= group.quota
+        if group.quota is None:
+            return True
+        return group.running_slots + self._taken.get(group.graph_id, 0) + demand.slots <= group.quota
 
 
 def _held_back(moment: Moment, limit: int, graph_id: str | None) -> tuple[Pick, ...]:

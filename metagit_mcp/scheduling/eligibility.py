@@ -145,6 +145,15 @@ def instant_text(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
 
 
+def instant_or_none(text: str) -> str | None:
+    """Return a time that another program wrote in the same form, or None when it is none."""
+    try:
+        at = datetime.fromisoformat(text)
+        return instant_text(at) if at.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
 @value
 class Demand:
     """What a node needs from the moment, the same for all nodes of one lane of the queue."""

@@ -77,6 +77,7 @@ class Moment:
         self._standings: dict[str, Standing] = {}
         self._runnable = self._ready = 0
         self._not_eligible: Counter[ReasonKind] = Counter()
+        self._census: Census | None = None
         # In how many Groups each repository has ready nodes, and how many Groups have some that are not warm.
         self._ready_in: Counter[str] = Counter()
         self._cold_groups = 0
@@ -95,6 +96,7 @@ class Moment:
         self.told.clear()
 
     def _count(self, part: Standing, sign: int) -> None:
+        self._census = None
         self._runnable += sign * part.census.runnable
         self._ready += sign * part.census.ready
         for kind, nodes in part.census.not_eligible.items():
@@ -166,8 +168,8 @@ class Moment:
         offset = 0 if terms is None else repository_micros(group.weights, terms, self._penalty)
         return (entry[0] - offset, entry[1], entry[2], place)
 
-    def tops(self) -> list[Top]:
-        """Return a heap of the best head of each Group, a copy that the caller may take apart."""
+    def tops(self) -> Sequence[Top]:
+        """Return a heap of the best head of each Group."""
         standings = self._all_standings()
         if self._moved:
             self._tops = [top for top in self._tops if top[3] not in self._moved]
@@ -175,9 +177,9 @@ class Moment:
             self._tops += [(*each.heads[0][:3], each.group.graph_id) for each in moved if each.heads]
             heapify(self._tops)
             self._moved.clear()
-        return self._tops.copy()
+        return self._tops
 
-    def tops_of(self, graph_id: str) -> list[Top]:
+    def tops_of(self, graph_id: str) -> Sequence[Top]:
         """Return the same of one Group."""
         return [(*head[:3], graph_id) for head in self.standing(graph_id).heads[:1]]
 
@@ -195,7 +197,10 @@ class Moment:
     def census(self) -> Census:
         """Count the nodes of all Groups as this asker sees them."""
         self._all_standings()
-        return Census(runnable=self._runnable, ready=self._ready, not_eligible=+self._not_eligible)
+        if self._census is None:
+            counts = +self._not_eligible
+            self._census = Census(runnable=self._runnable, ready=self._ready, not_eligible=counts)
+        return self._census
 
     def census_of(self, graph_id: str) -> Census:
         """Count the nodes of one Group as this asker sees them."""

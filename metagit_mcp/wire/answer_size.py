@@ -16,6 +16,10 @@ _NOTE_BYTES: Final = 200
 # What is shortened, in this order; how many items stay; how to see the rest. `*` stands for every item of a list.
 _CUTS: Final[tuple[tuple[str, int, str], ...]] = (
     ("warnings", 20, "mend the files that the first warnings name"),
+    ("policy.graph_overrides", 0, "read schedule/policy.json"),
+    ("policy.groups", 0, "read schedule/policy.json"),
+    ("policy.agents", 0, "read schedule/policy.json"),
+    ("merge_pressure", 20, "read merges/*.json"),
     ("recent_decisions", 0, "ask with a smaller recent, or read schedule/decisions.jsonl"),
     ("skipped", 0, "ask with graph_id"),
     ("effect", 0, "ask for metagit_schedule_next after the change"),
@@ -31,9 +35,6 @@ _CUTS: Final[tuple[tuple[str, int, str], ...]] = (
     ("graph.nodes", 0, "metagit-mcp task list --graph-id GRAPH"),
     ("node.acceptance", 0, "read the graph file"),
     ("node.depends_on", 0, "read the graph file"),
-    ("policy.graph_overrides", 0, "read schedule/policy.json"),
-    ("policy.groups", 0, "read schedule/policy.json"),
-    ("policy.agents", 0, "read schedule/policy.json"),
     ("warnings", 0, "mend the files that the first warnings name"),
 )
 

@@ -112,4 +112,9 @@ def problem(detail: ErrorDetails) -> tuple[str, str]:
 def _shown_part(part: int | str) -> str:
     """Return a part of a path as text; a key that the writer chose is shown only if it is plain."""
     text = str(part)
-    return text if _PLAIN_KEY.match(text) else _UNNAMED
+    return text if is_plain_key(text) else _UNNAMED
+
+
+def is_plain_key(text: str) -> bool:
+    """Say whether a key that the writer of a document chose may be shown."""
+    return _PLAIN_KEY.match(text) is not None

@@ -11,6 +11,8 @@ from metagit_mcp.errors import InvalidInput
 
 # No two parts of it can match the same text, so that a long line costs its length once.
 _AFTER: Final = re.compile(r"\(after:([^()]*)\)\Z", re.IGNORECASE)
+# Taken for a part of the title, such a remark would be lost without a word.
+_NO_AFTER: Final = re.compile(r"\(after(?::|\s[^()]*\)\Z)", re.IGNORECASE)
 _BULLET: Final = re.compile(r"(?:[-*+]|\d+[.)])\s+")
 _INDENT: Final = 2
 
@@ -28,7 +30,8 @@ def parse_outline(text: str) -> tuple[OutlineItem, ...]:
     """Return the items of an outline in its order; blank lines are passed over, a leading bullet is dropped.
 
     Raises:
-        InvalidInput: names the line: a tab, an odd indent, a child without a parent, or a line without a title.
+        InvalidInput: names the line: a tab, an odd indent, a child without a parent, a line without a title, or
+            one whose dependencies stand in another form.
     """
     items: list[OutlineItem] = []
     path: list[int] = []
@@ -55,8 +58,11 @@ def _level(line: str, number: int) -> int:
 
 def _item(text: str, parent: int | None, number: int) -> OutlineItem:
     found = _AFTER.search(text)
+    named = text[: found.start()] if found else text
+    if _NO_AFTER.search(named.strip()):
+        raise _wrong(number, "says what it comes after, but not in one '(after: id, id)' at its end")
     after = tuple(name.strip() for name in found[1].split(",") if name.strip()) if found else ()
-    title = _BULLET.sub("", text[: found.start()] if found else text, count=1).strip()
+    title = _BULLET.sub("", named, count=1).strip()
     if not title:
         raise _wrong(number, "has no title")
     return OutlineItem(title=title, parent=parent, after=after)

@@ -5,7 +5,6 @@ A revision is the first 12 hex digits of SHA-256 over the canonical policy, so a
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -13,18 +12,13 @@ from pydantic import ValidationError
 from metagit_mcp.domain.policy import (
     FOREIGN_WEIGHTS,
     RFC_KEYS,
-    AffinityPolicy,
-    AgentPolicy,
-    GatePolicy,
-    GroupPolicy,
     SchedulePolicy,
-    WeightOverride,
-    Weights,
     has_excess_places,
 )
-from metagit_mcp.domain.text import nearest, shown_id
+from metagit_mcp.domain.text import shown_id
 from metagit_mcp.errors import InvalidInput, MetagitError, PolicyInvalid
-from metagit_mcp.wire.codec import Json, adapter, compact, parse_json, problem
+from metagit_mcp.wire.codec import Json, adapter, compact, parse_json
+from metagit_mcp.wire.policy_problems import BY_HAND, POLICY_FILE, policy_problem
 
 _SCHEMA_KEY: Final = "$schema"
 
@@ -38,20 +32,17 @@ def policy_record(raw: bytes) -> Json:
     try:
         record = parse_json(raw)
     except ValueError as error:
-        raise PolicyInvalid(f"policy.json is not valid JSON: {error}", hint=_HINT) from None
+        raise PolicyInvalid(f"{POLICY_FILE} is not valid JSON: {error}.", hint=BY_HAND) from None
     if not isinstance(record, dict):
-        raise PolicyInvalid("policy.json must hold one JSON object.", hint=_HINT)
+        raise PolicyInvalid(f"{POLICY_FILE} must hold one JSON object.", hint=BY_HAND)
     return record
-
-
-_HINT: Final = "Mend the file, or set the policy anew with: metagit-mcp schedule policy set"
 
 
 def read_policy(record: Mapping[str, Any], wrong: type[MetagitError] = PolicyInvalid) -> SchedulePolicy:
     """Return the policy that a JSON object means; `$schema` is passed over, null in a key of ours is its default.
 
     Raises:
-        MetagitError: of class `wrong`, with `details.field`; an unknown key is named with the nearest known one.
+        MetagitError: of class `wrong`; names every bad key, an unknown one with the nearest known one.
     """
     given = {
         name: each for name, each in record.items() if name != _SCHEMA_KEY and (each is not None or name in RFC_KEYS)
@@ -59,29 +50,7 @@ def read_policy(record: Mapping[str, Any], wrong: type[MetagitError] = PolicyInv
     try:
         return adapter(SchedulePolicy).validate_json(compact(given))
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False)[0]
-        where, rule = problem(detail)
-        if detail["type"] == "unexpected_keyword_argument":
-            rule = f"unknown key{_nearest(where)}"
-        raise wrong(
-            f"{where}: {rule}", hint="metagit-mcp schedule policy show prints every key.", field=where
-        ) from None
-
-
-_SHAPES: Final[Mapping[str, type]] = {
-    "weights": Weights,
-    "graph_overrides": WeightOverride,
-    "groups": GroupPolicy,
-    "agents": AgentPolicy,
-    "gates": GatePolicy,
-    "affinity": AffinityPolicy,
-}
-
-
-def _nearest(where: str) -> str:
-    *path, name = where.split("/")
-    known = [each.name for each in fields(_SHAPES[path[0]] if path else SchedulePolicy)]
-    return f"; the nearest known key is {nearest(name, known)}"
+        raise policy_problem(error, wrong) from None
 
 
 def shown_policy(policy: SchedulePolicy) -> Json:

@@ -3,17 +3,17 @@
 One dataclass per question; the same one is read from MCP arguments and from command-line flags.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
-from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, is_id, nearest
+from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, close_words, is_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.wire.codec import Json, adapter, compact, first_problem, parse_json
+from metagit_mcp.wire.codec import Json, adapter, compact, parse_json, problem
 from metagit_mcp.wire.portable import input_schema
 
 T = TypeVar("T")
@@ -165,7 +165,7 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
     An empty string or null is absent; a JSON string is accepted where a list or an object is expected.
 
     Raises:
-        InvalidInput: with `details.field`; unknown names are refused with the nearest known one.
+        InvalidInput: with `details.field`; unknown names are refused with the one that may be meant.
     """
     kinds = _kinds(shape)
     for name in arguments:
@@ -176,13 +176,27 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
     try:
         request = adapter(shape).validate_python(given)
     except ValidationError as error:
-        where, rule = first_problem(error)
-        raise InvalidInput(f"{where}: {rule}", hint=_hint(shape, where), field=where) from None
+        raise _wrong(shape, error) from None
     for name, bounds in _metadata(shape).items():
         # `.` and `..` fit the pattern, and its letters are not the same to every program.
         if bounds.get("pattern") == ID_PATTERN and not is_id(getattr(request, name) or "absent"):
             raise InvalidInput(f"{name}: is no id that a file could have", hint=_hint(shape, name), field=name)
     return request
+
+
+def _wrong(shape: type[Any], error: ValidationError) -> InvalidInput:
+    """Return the first thing that is wrong; a misspelt field before the one that is missing because of it."""
+    details = error.errors(include_url=False, include_input=False)
+    unknown = [each for each in details if each["type"] == "unexpected_keyword_argument"]
+    where, rule = problem((unknown or details)[0])
+    hint = _field_hint(where) if unknown else _hint(shape, where)
+    return InvalidInput(f"{where}: {rule}", hint=hint, field=where)
+
+
+def _field_hint(where: str) -> str:
+    # Only the nodes of a plan are objects with fields of their own.
+    known = [each.name for each in fields(PlannedNode)]
+    return f"{_meant(where.rpartition('/')[2], known)}Known: {', '.join(known)}."
 
 
 _KINDS: Final[dict[type[Any], Mapping[str, str]]] = {}
@@ -205,17 +219,24 @@ def _refuse_half_characters(given: Json) -> None:
 def _unknown(name: str, kinds: Mapping[str, str]) -> InvalidInput:
     known = ", ".join(sorted(kinds))
     quoted = name if name.isidentifier() and len(name) <= _LONGEST_NAME else "(not a name)"
-    return InvalidInput(
-        f"unknown argument {quoted}", hint=f"Did you mean {nearest(name, kinds)}? Known: {known}.", field=quoted
-    )
+    return InvalidInput(f"unknown argument {quoted}", hint=f"{_meant(name, kinds)}Known: {known}.", field=quoted)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    return "".join(f"Did you mean {each}? " for each in close_words(name, known))
+
+
+_NAMES: Final = '["one", "two"]'
+_EXAMPLES: Final = {"nodes": '[{"title": "Build it"}, {"title": "Test it", "depends_on": ["build-it"]}]'}
 
 
 def _decoded(each: object, kind: str, name: str) -> object:
     if isinstance(each, str) and kind in {"array", "object"}:
         try:
             return parse_json(each.encode("utf-8", "surrogatepass"))
-        except ValueError:
-            raise InvalidInput(f"{name}: must be a JSON {kind}", field=name) from None
+        except ValueError as error:
+            hint = f"For example: {_EXAMPLES.get(name, _NAMES)}"
+            raise InvalidInput(f"{name}: must be a JSON {kind}: {error}", hint=hint, field=name) from None
     if isinstance(each, bool) and kind in {"integer", "number"}:
         raise InvalidInput(f"{name}: must be {'an integer' if kind == 'integer' else 'a number'}", field=name)
     return each

@@ -33,6 +33,7 @@ class NextAnswer:
     ready_count: int
     runnable_count: int
     not_eligible: tuple[ReasonCount, ...]
+    all_finished: bool
     truncated: bool
     omitted: tuple[Omitted, ...]
     state_version: str
@@ -54,7 +55,7 @@ class StatusCounts:
 
     graphs: int
     nodes: int
-    ready: int
+    eligible: int
     waiting: int
     blocked: int
     deferred: int
@@ -82,25 +83,37 @@ class GroupStatus:
 
 @value
 class RunningNode:
-    """A node that the files say is running."""
+    """A node that the files say is running, since its last change."""
 
     graph_id: str
     node_id: str
     title: str
     repository: str | None = None
     agent_id: str | None = None
+    since: str | None = None
 
 
 @value
 class PersonNeeded:
-    """A node that only a person can set going, and the command for it."""
+    """What only a person can set going: a node, or a graph file that cannot be used; the command or file for it."""
+
+    graph_id: str
+    reason: str
+    node_id: str | None = None
+    title: str | None = None
+    command: str | None = None
+    file: str | None = None
+    note: str | None = None
+
+
+@value
+class WaitingNode:
+    """A node that starts without a person once its first reason ends."""
 
     graph_id: str
     node_id: str
     title: str
     reason: str
-    command: str
-    note: str | None = None
 
 
 @value
@@ -154,6 +167,8 @@ class StatusAnswer:
     running: tuple[RunningNode, ...]
     needs_person: tuple[PersonNeeded, ...]
     needs_person_total: int
+    waiting: tuple[WaitingNode, ...]
+    waiting_total: int
     recent_decisions: tuple[LoggedDecision, ...]
     merge_pressure: tuple[MergePressure, ...]
     state_version: str

@@ -46,7 +46,7 @@ def assert_same(one: WorkspaceQueue, other: WorkspaceQueue, asker: Asker) -> Non
     assert plan(one, asker, EVERY) == plan(other, asker, EVERY)
     assert sorted(one.groups) == sorted(other.groups)
     for graph_id in other.groups:
-        assert one.needs_person(graph_id) == other.needs_person(graph_id)
+        assert one.holds(graph_id) == other.holds(graph_id)
         for node_id in other.groups[graph_id].rules.shape.by_id:
             assert explain(one, asker, graph_id, node_id) == explain(other, asker, graph_id, node_id)
 

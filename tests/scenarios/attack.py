@@ -6,7 +6,6 @@ It must not know what the program answers, nor import any of its parts.
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -17,13 +16,12 @@ from tests.interfaces.cli.fake_runs import ROOT, environment
 from tests.interfaces.mcp.raw_wire import RawServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 PROGRAM = [sys.executable, "-m", "metagit_mcp"]
 WAIT_S = 60.0
 ANSWER_LIMIT = 40_000
-NOBODY = 65534
 Json = dict[str, Any]
 
 
@@ -38,42 +36,64 @@ class Ended:
     @property
     def record(self) -> Json:
         """The one line of JSON on standard output."""
-        assert (self.out.count(b"\n"), self.out[-1:]) == (1, b"\n"), (self.code, self.out[:500], self.err[-2000:])
+        assert (self.out.count(b"\n"), self.out[-1:]) == (1, b"\n"), self
         record: Json = json.loads(self.out)
         return record
 
-
-def started(root: Path, *arguments: str, env: Json | None = None, limits: Sequence[tuple[int, int]] = ()) -> Any:  # noqa: ANN401 - Popen[bytes] is no class at run time
-    """Start a command on a workspace, under resource limits if any are named."""
-    return subprocess.Popen(
-        [*PROGRAM, *arguments, "--workspace", str(root)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(**(env or {})),
-        cwd=ROOT,
-        preexec_fn=_limiting(limits) if limits else None,
-    )
+    @property
+    def refusal(self) -> tuple[int, str]:
+        """The exit code and the code of the error, which says nothing on standard error."""
+        assert self.err == b"", self
+        return self.code, str(self.record["code"])
 
 
-def ended(process: Any) -> Ended:  # noqa: ANN401 - as above
-    """Wait for a run."""
-    with process:
-        try:
-            out, err = process.communicate(timeout=WAIT_S)
-        finally:
-            process.kill()
-    return Ended(process.returncode, out, err)
+class Run:
+    """A command on a workspace, on its way; `limits` are resource limits, `text` is its standard input."""
+
+    def __init__(
+        self,
+        root: Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        limits: Mapping[int, int] | None = None,
+        text: str | None = None,
+    ) -> None:
+        self._text = None if text is None else text.encode()
+        self._process = subprocess.Popen(
+            [*PROGRAM, *arguments, "--workspace", str(root)],
+            stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(**(env or {})),
+            cwd=ROOT,
+            preexec_fn=_limiting(limits) if limits else None,
+        )
+
+    def ended(self) -> Ended:
+        """Wait for its end."""
+        with self._process as process:
+            try:
+                out, err = process.communicate(self._text, timeout=WAIT_S)
+            finally:
+                process.kill()
+        return Ended(process.returncode, out, err)
 
 
-def run(root: Path, *arguments: str, **how: Any) -> Ended:  # noqa: ANN401 - as `started`
+def run(root: Path, *arguments: str, **how: Any) -> Ended:  # noqa: ANN401 - as `Run` takes it
     """Run a command on a workspace to its end, with `--json`."""
-    return ended(started(root, *arguments, "--json", **how))
+    return Run(root, *arguments, "--json", **how).ended()
 
 
-def _limiting(limits: Sequence[tuple[int, int]]) -> Callable[[], None]:
+def shown(root: Path, *arguments: str, **how: Any) -> str:  # noqa: ANN401 - as `Run` takes it
+    """What a command that ends well prints for people."""
+    end = Run(root, *arguments, **how).ended()
+    assert (end.code, end.err) == (0, b""), end
+    return end.out.decode()
+
+
+def _limiting(limits: Mapping[int, int]) -> Callable[[], None]:
     def limit() -> None:
-        for what, most in limits:
+        for what, most in limits.items():
             resource.setrlimit(what, (most, most))
 
     return limit
@@ -82,14 +102,22 @@ def _limiting(limits: Sequence[tuple[int, int]]) -> Callable[[], None]:
 class Server(RawServer):
     """`metagit-mcp serve` on a workspace."""
 
-    def __init__(self, root: Path, *flags: str, env: Json | None = None, **how: Any) -> None:  # noqa: ANN401 - as RawServer
-        super().__init__(
-            [*PROGRAM, "serve", "--workspace", str(root), *flags], env=environment(**(env or {})), cwd=ROOT, **how
-        )
+    def __init__(self, root: Path, *flags: str, env: Mapping[str, str] | None = None, **how: Any) -> None:  # noqa: ANN401 - as RawServer
+        words = [*PROGRAM, "serve", "--workspace", str(root), *flags]
+        super().__init__(words, env=environment(**(env or {})), cwd=ROOT, **how)
 
     def ask(self, tool: str, **arguments: Any) -> Json:  # noqa: ANN401 - any JSON
-        """Call `metagit_<tool>`; return the record it answers or the record of its refusal."""
+        """Call `metagit_<tool>`; return the record it answers, or the record of its refusal."""
         return record_of(self.call_tool(f"metagit_{tool}", arguments))
+
+    def refusal(self, tool: str, **arguments: Any) -> tuple[str, str]:  # noqa: ANN401 - any JSON
+        """The code of a refusal and the field it names."""
+        record = self.ask(tool, **arguments)
+        return str(record.get("code")), str(record.get("details", {}).get("field"))
+
+    def end(self) -> None:
+        """End it as hosts do; it must end well and have said nothing."""
+        assert (self.close(), self.stderr) == (0, "")
 
 
 def record_of(message: Json) -> Json:
@@ -110,23 +138,15 @@ def graphs_of(root: Path) -> Path:
     return folder
 
 
-def reader(root: Path) -> None:
-    """Let every other user read the workspace."""
-    for path in (root, *root.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(0o755 if path.is_dir() else 0o644)
+def offered(answer: Json) -> list[str]:
+    """The nodes of an answer, in its order."""
+    return [each["node_id"] for each in answer["decisions"]]
 
 
-__all__ = [
-    "ANSWER_LIMIT",
-    "NOBODY",
-    "PROGRAM",
-    "Ended",
-    "Server",
-    "ended",
-    "graphs_of",
-    "os",
-    "reader",
-    "run",
-    "started",
-]
+def logs_parse(root: Path) -> bool:
+    """Whether every log of the workspace is whole objects, one a line."""
+    found = [log.read_bytes() for log in root.rglob("*.jsonl")]
+    return all(
+        (not raw or raw.endswith(b"\n")) and all(isinstance(json.loads(line), dict) for line in raw.splitlines())
+        for raw in found
+    )

@@ -88,10 +88,10 @@ def test_029_next_and_explain_agree_on_the_child_of_any_parent(status: str) -> N
 
 def test_031_both_directions_between_parent_and_child_follow_one_rule() -> None:
     down = queue_over(task("p", "c"), task("c", parent_id="p"))
-    assert (names(down), down.needs_person("g")) == (["c"], ())
+    assert (names(down), down.holds("g").for_person) == (["c"], ())
     up = queue_over(task("p"), task("c", "p", parent_id="p"))
     assert names(up) == []
-    assert [each.reason.text for each in up.needs_person("g")] == ["not_ready(cycle c -> p -> c)"] * 2
+    assert [each.reason.text for each in up.holds("g").for_person] == ["not_ready(cycle c -> p -> c)"] * 2
 
 
 def test_032_every_view_has_one_answer() -> None:
@@ -122,7 +122,7 @@ def test_041_what_waits_for_a_cancelled_node_is_told_as_stuck() -> None:
     queue = queue_over(*nodes)
     assert against(queue, "c") == ["not_ready(unfinished b)"]
     after(queue, nodes[0], replace(nodes[1], status="cancelled"), nodes[2])
-    assert [(each.node.node_id, each.reason.text) for each in queue.needs_person("g")] == [
+    assert [(each.node.node_id, each.reason.text) for each in queue.holds("g").for_person] == [
         ("c", "not_ready(cancelled b)")
     ]
 
@@ -165,7 +165,7 @@ def test_050_every_id_that_is_offered_is_accepted_as_an_argument() -> None:
 def test_055_a_circle_or_a_lost_dependency_is_named_not_run() -> None:
     queue = queue_over(task("a", "a"), task("b", "gone"), task("c", "d"), task("d", "e"), task("e", "c"))
     assert names(queue) == []
-    assert [each.reason.text for each in queue.needs_person("g")] == [
+    assert [each.reason.text for each in queue.holds("g").for_person] == [
         "not_ready(cycle a -> a)",
         "not_ready(missing dependency gone)",
         *["not_ready(cycle c -> d -> e -> c)"] * 3,
@@ -308,7 +308,7 @@ def test_a_circle_of_50_000_nodes_is_named_and_harms_no_other_node() -> None:
     path = " -> ".join(f"n{number:05}" for number in range(9))
     told = f"not_ready(cycle {path} -> ... 49991 more ... -> n00000)"
     assert against(queue, "n00000") == [told, "not_ready(unfinished n00001)"]
-    assert len(queue.needs_person("g")) == MANY
+    assert len(queue.holds("g").for_person) == MANY
 
 
 def test_115_the_head_of_a_group_that_cannot_run_blocks_nobody() -> None:

@@ -103,7 +103,7 @@ def test_070_no_other_status_is_actionable_in_any_view(status: str) -> None:
     queue = queue_over(task("a", status=status))
     counted = census(queue, ANYONE)
     assert (names(queue), counted.ready, counted.runnable) == ([], 0, 0)
-    assert len(queue.needs_person("g")) == 1
+    assert len(queue.holds("g").for_person) == 1
 
 
 def test_071_a_completed_node_is_in_no_later_answer() -> None:

@@ -201,7 +201,7 @@ def test_070_a_status_that_is_not_open_is_actionable_in_no_view(tmp_path: Path, 
     application = opened(tmp_path)
     found, standing = next_of(application), status_of(application, node_id="a")
     assert (found["decisions"], found["ready_count"], found["runnable_count"]) == ([], 0, 0)
-    assert (standing["ready_count"], standing["counts"]["ready"], standing["groups"][0]["ready"]) == (0, 0, 0)
+    assert (standing["ready_count"], standing["counts"]["eligible"], standing["groups"][0]["ready"]) == (0, 0, 0)
     assert (standing["explain"]["runnable"], standing["explain"].get("place")) == (False, None)
     assert [each["node_id"] for each in standing["needs_person"]] == ["a"]
     with pytest.raises(NodeNotEligible):

@@ -68,7 +68,7 @@ COMMANDS = [
     "init",
     "schemas export made",
     "schemas check made",
-]  # fmt: skip
+]
 CALLS: list[tuple[str, Json]] = [
     ("schedule_next", {}),
     ("schedule_status", {"node_id": "a"}),

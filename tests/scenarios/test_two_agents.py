@@ -167,6 +167,7 @@ def test_two_agents_share_the_work_of_a_graph(tmp_path: Path) -> None:
         assert server.refusal("task_update", node_id="b", status="running", agent_id="mcp")["details"] == {
             "node_id": "b",
             "reasons": ["observed"],
+            "agent_id": "cli",
         }
         server.call("task_update", node_id="a", status="completed")
         assert chosen(server.call("schedule_next")) == []

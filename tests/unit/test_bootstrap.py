@@ -87,7 +87,8 @@ def test_a_start_loads_neither_the_sdk_nor_networkx_nor_an_event_loop(root: Path
 
 def test_the_list_of_graphs_is_metagits(root: Path) -> None:
     application = open_application(settings(root, clock=AT), surface="cli", offload=at_once)
-    finished(application.tasks.plan(parse_request(TaskPlanRequest, {"title": "Ship", "graph_id": "ship"})))
+    plan = {"title": "Ship", "graph_id": "ship", "outline": "Build"}
+    finished(application.tasks.plan(parse_request(TaskPlanRequest, plan)))
     index = json.loads((root / ".metagit/tasks/index.json").read_text())
     assert [(row["graph_id"], row["title"], row["status"]) for row in index["graphs"]] == [("ship", "Ship", "active")]
 

@@ -17,13 +17,14 @@ _NEXT_STEP: Final = "Write work down: metagit-mcp task plan --title TITLE --outl
 
 @click.command(epilog=example("metagit-mcp init", "metagit-mcp init ~/projects/shop"))
 @click.argument("path", required=False)
+@click.option("--nested", is_flag=True, help="Make one also in a folder that belongs to a workspace already.")
 @shared_flags
 @click.pass_obj
-def init(invocation: Invocation, path: str | None) -> None:
+def init(invocation: Invocation, path: str | None, nested: bool) -> None:
     """Make PATH (default: this folder) a workspace. Nothing that is there is changed."""
     from metagit_mcp.bootstrap import init_workspace
 
-    place, made = init_workspace(_folder(invocation.workspace if path is None else path))
+    place, made = init_workspace(_folder(invocation.workspace if path is None else path), nested=nested)
     record = {"workspace": place.path, "made": list(made), "next_step": _NEXT_STEP}
     done = f"is a workspace now; made {', '.join(made)}" if made else "was a workspace already"
     invocation.show_record(record, [f"{place.path} {done}", f"next step: {_NEXT_STEP}"])

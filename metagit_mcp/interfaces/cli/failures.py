@@ -9,9 +9,10 @@ import sys
 
 import click
 
-from metagit_mcp.domain.text import nearest, shown
+from metagit_mcp.domain.text import close_words, shown
 from metagit_mcp.errors import InternalError, InvalidInput, MetagitError
 from metagit_mcp.interfaces.cli.output import print_json
+from metagit_mcp.interfaces.cli.wording import for_people
 
 DEBUG = "METAGIT_MCP_DEBUG"
 _LIMIT = 2_000
@@ -32,7 +33,8 @@ def _unknown_option(failure: click.NoSuchOption) -> InvalidInput:
     name = shown(failure.option_name, 40)
     parameters = failure.ctx.command.get_params(failure.ctx) if failure.ctx is not None else []
     known = sorted({flag for each in parameters for flag in each.opts if flag.startswith("--")})
-    hint = f"Did you mean {nearest(name, known)}? Known: {', '.join(known)}." if known else ""
+    meant = "".join(f"Did you mean {each}? " for each in close_words(name, known))
+    hint = f"{meant}Known: {', '.join(known)}." if known else ""
     return InvalidInput(f"unknown option {name}", hint=hint, field=name)
 
 
@@ -62,9 +64,9 @@ def show_error(error: MetagitError, *, as_json: bool) -> None:
     if as_json:
         print_json(error.as_record())
         return
-    _say(f"error: {error.message} [{error.code}]")
+    _say(f"error: {for_people(error.message)} [{error.code}]")
     if error.hint:
-        _say(f"hint: {error.hint}")
+        _say(f"hint: {for_people(error.hint)}")
 
 
 def show_traceback(failure: Exception) -> None:

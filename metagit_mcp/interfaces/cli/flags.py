@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 import click
 
+from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.interfaces.cli.invocation import Invocation
 
@@ -175,13 +176,24 @@ def text_from(given: str | None, field: str) -> str | None:
         return None
     if given in {"-", "@-"}:
         return _decoded(b"" if sys.stdin is None else sys.stdin.buffer.read(_FILE_LIMIT + 1), field)
-    return _decoded(_file_start(given[1:], field), field) if given.startswith("@") else given
+    if given.startswith("@"):
+        return _decoded(_file_start(given[1:], field), field)
+    if given.endswith(".json"):
+        hint = f"Did you mean --{field} @{shown(given, 80)}? A file is named with @ before it."
+        raise InvalidInput(f"{field}: a file name is no JSON", hint=hint, field=field)
+    return given
+
+
+_ONE_TASK: Final = """For one task: --nodes '[{"title": "..."}]', or --outline - and the line on standard input."""
 
 
 def _file_start(path: str, field: str) -> bytes:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib would be loaded at every start
             return file.read(_FILE_LIMIT + 1)
+    except FileNotFoundError:
+        hint = _ONE_TASK if field == "outline" else ""
+        raise InvalidInput(f"{field}: there is no file '{shown(path, 80)}'", hint=hint, field=field) from None
     except (OSError, ValueError) as cause:
         why = getattr(cause, "strerror", None) or "it is no file name"
         raise InvalidInput(f"{field}: the file cannot be read: {why}", field=field) from None

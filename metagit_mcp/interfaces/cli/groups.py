@@ -1,15 +1,15 @@
-"""Groups of commands that load a command's module only when it is called, and name the nearest to one they lack.
+"""Groups of commands that load a command's module only when it is called, and say what a slip may mean.
 
 It must not import any command: a start pays for the command it runs, not for the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from metagit_mcp.domain.text import nearest, shown
+from metagit_mcp.domain.text import close_words, shown
 from metagit_mcp.errors import InvalidInput
 
 
@@ -39,10 +39,37 @@ class LazyGroup(click.Group):
         """Return the command that the arguments name, and its arguments.
 
         Raises:
-            InvalidInput: there is no such command; the nearest is named.
+            InvalidInput: there is no such command; names the one that may be meant.
         """
         name, known = args[0], self.list_commands(ctx)
         if name in known or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        hint = f"Did you mean {ctx.command_path} {nearest(name, known)}? Known: {', '.join(known)}."
+        hint = f"{_suggestion(name, self, ctx)}Known: {', '.join(known)}."
         raise InvalidInput(f"unknown command {shown(name, 40)}", hint=hint, field="command")
+
+
+# --- what was meant ------------------------------------------------------------------------------------------------
+
+_MOST_SUGGESTED: Final = 3
+
+
+def _suggestion(name: str, group: click.Group, ctx: click.Context) -> str:
+    """Return the question after a command of this group, or else of the whole program, that a name may stand for."""
+    near = close_words(name, group.list_commands(ctx))
+    if near:
+        return f"Did you mean {ctx.command_path} {near[0]}? "
+    root = ctx.find_root()
+    paths = list(_paths(root.command, root, (str(root.info_name),)))
+    best = close_words(name, dict.fromkeys(path[-1] for path in paths))
+    meant = [" ".join(path) for path in paths if path[-1] in best][:_MOST_SUGGESTED]
+    return f"Did you mean {' or '.join(meant)}? " if meant else ""
+
+
+def _paths(command: click.Command, ctx: click.Context, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the way to every command, which loads them all; only a mistake is answered so slowly."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(ctx):
+            below = command.get_command(ctx, name)
+            if below is not None:
+                yield (*path, name)
+                yield from _paths(below, ctx, (*path, name))

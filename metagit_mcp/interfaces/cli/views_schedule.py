@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision
 from metagit_mcp.interfaces.cli.output import Block, Table
+from metagit_mcp.interfaces.cli.wording import for_people
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.responses import (
     GroupStatus,
@@ -24,9 +25,9 @@ def number(amount: float) -> str:
 
 def view_remarks(warnings: Iterable[str], next_step: str) -> Iterator[Block]:
     """Yield what every answer ends with."""
-    yield from (f"warning: {warning}" for warning in warnings)
+    yield from (f"warning: {for_people(warning)}" for warning in warnings)
     if next_step:
-        yield f"next step: {next_step}"
+        yield f"next step: {for_people(next_step)}"
 
 
 # --- next ----------------------------------------------------------------------------------------------------------
@@ -72,6 +73,7 @@ def view_status(answer: StatusAnswer) -> Iterator[Block]:
     yield _running(answer)
     yield _pressure(answer)
     yield _recent(answer.recent_decisions)
+    yield _waiting(answer)
     yield from _persons(answer.needs_person, answer.needs_person_total)
     if answer.explain is not None:
         yield from _explanation(answer.explain)
@@ -100,8 +102,16 @@ def _group_row(group: GroupStatus) -> tuple[str, ...]:
 
 
 def _running(answer: StatusAnswer) -> Table:
-    rows = tuple((each.graph_id, each.node_id, each.agent_id or "", each.title) for each in answer.running)
-    return Table(title="Running", header=("graph", "node", "agent", "title"), rows=rows)
+    rows = tuple(
+        (each.graph_id, each.node_id, each.agent_id or "", each.since or "", each.title) for each in answer.running
+    )
+    return Table(title="Running", header=("graph", "node", "agent", "since", "title"), rows=rows)
+
+
+def _waiting(answer: StatusAnswer) -> Table:
+    rows = tuple((each.graph_id, each.node_id, each.reason) for each in answer.waiting)
+    title = f"Waiting, {len(rows)} of {answer.waiting_total}" if len(rows) < answer.waiting_total else "Waiting"
+    return Table(title=title, header=("graph", "node", "for"), rows=rows)
 
 
 def _pressure(answer: StatusAnswer) -> Table:
@@ -123,10 +133,12 @@ def _recent(decisions: Iterable[LoggedDecision]) -> Table:
 
 
 def _persons(needed: tuple[PersonNeeded, ...], total: int) -> Iterator[Block]:
-    rows = tuple((each.graph_id, each.node_id, each.reason, each.note or each.title) for each in needed)
+    rows = tuple(
+        (each.graph_id, each.node_id or "", each.reason, each.note or each.title or each.file or "") for each in needed
+    )
     title = f"Needs a person, {len(rows)} of {total}" if len(rows) < total else "Needs a person"
     yield Table(title=title, header=("graph", "node", "reason", "note"), rows=rows)
-    yield from (f"  {each.command}" for each in needed)
+    yield from (f"  {each.command}" for each in needed if each.command is not None)
 
 
 # --- explain -------------------------------------------------------------------------------------------------------

@@ -5,11 +5,14 @@ Must not know tools. Importing this module loads nothing heavy.
 
 import asyncio
 import gc
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import Thread
 from typing import Final
 
+from metagit_mcp.errors import MetagitError
 from metagit_mcp.interfaces.mcp.stdio_claim import claim_wire
 from metagit_mcp.settings import Settings
 
@@ -25,16 +28,28 @@ def run(settings: Settings) -> None:
     """
     wire = claim_wire()
     with _lasting_imports():
-        from metagit_mcp.bootstrap import open_application  # noqa: PLC0415 - after the wire is claimed
+        from metagit_mcp.bootstrap import open_application, place_of  # noqa: PLC0415 - after the wire is claimed
         from metagit_mcp.interfaces.mcp.offload import OneThread  # noqa: PLC0415 - as above
         from metagit_mcp.interfaces.mcp.server import build_server  # noqa: PLC0415 - as above
         from metagit_mcp.interfaces.mcp.stdio import serve_stdio  # noqa: PLC0415 - as above
+    # Nobody waits for it: a look at a slow disk must not keep the first answer.
+    Thread(target=_report_missing, args=(partial(place_of, settings),), daemon=True).start()
     offload = OneThread()
     server = build_server(partial(open_application, settings, surface="mcp", offload=offload), settings)
     try:
         asyncio.run(serve_stdio(server, wire))
     finally:
         offload.drain(_PATIENCE_S)
+
+
+def _report_missing(find: Callable[[], object]) -> None:
+    """Say on standard error, which hosts show in their logs, that every call of a tool will be refused, and why."""
+    try:
+        find()
+    except MetagitError as error:
+        if sys.stderr is not None:
+            sys.stderr.write(f"metagit-mcp serve: {error.message} {error.hint}\n")
+            sys.stderr.flush()
 
 
 @contextmanager

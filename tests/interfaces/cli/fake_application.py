@@ -74,7 +74,7 @@ def full_status() -> StatusAnswer:
     )
     return replace(
         status_answer(),
-        counts=replace(status_answer().counts, graphs=1, nodes=3, ready=1, awaiting_approval=1),
+        counts=replace(status_answer().counts, graphs=1, nodes=3, eligible=1, awaiting_approval=1),
         groups=(group,),
         groups_total=30,
         running=(RunningNode(graph_id="shop", node_id="test", title="Test it", agent_id="agent-1"),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,28 @@ def test_a_policy_file_that_cannot_be_used_is_not_the_callers_fault(workspace: P
     (workspace / ".metagit" / "schedule" / "policy.json").write_text("{")
     assert answered("schedule", "next", cwd=workspace, code=5)["code"] == "POLICY_INVALID"
     assert answered("schedule", "policy", "show", cwd=workspace, code=5)["code"] == "POLICY_INVALID"
+
+
+def test_a_hint_on_a_policy_file_mends_it(workspace: Path) -> None:
+    path = workspace / ".metagit" / "schedule" / "policy.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"weights": {"urgancy": 3, "cost": 1}, "slotz": 4}')
+    refused = answered("schedule", "policy", "set", "--affinity", "1", cwd=workspace, code=5)
+    assert (refused["code"], refused["details"]["fields"]) == ("POLICY_INVALID", ["weights/urgancy", "slotz"])
+    command = shlex.split(refused["hint"].partition(" with: ")[2])
+    assert answered(*command[1:], cwd=workspace)["policy"]["weights"]["cost"] == 1
+    assert answered("schedule", "policy", "set", "--affinity", "1", cwd=workspace)["changed"] is True
+
+
+def test_what_a_set_leaves_wrong_in_the_file_is_named(workspace: Path) -> None:
+    path = workspace / ".metagit" / "schedule" / "policy.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"weights": {"urgancy": 3}, "slotz": 4}')
+    half = ("schedule", "policy", "set", "--patch", '{"slotz": null}')
+    refused = answered(*half, cwd=workspace, code=5)
+    assert (refused["code"], refused["details"]) == ("POLICY_INVALID", {"field": "weights/urgancy"})
+    wrong = answered("schedule", "policy", "set", "--patch", '{"weights": {"prority": 1}}', cwd=workspace, code=2)
+    assert (wrong["code"], wrong["details"]) == ("INVALID_INPUT", {"field": "weights/prority"})
 
 
 def test_the_workspace_comes_from_the_environment_too(workspace: Path, tmp_path: Path) -> None:

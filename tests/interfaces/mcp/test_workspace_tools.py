@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import unicodedata
 from functools import partial
@@ -18,7 +19,7 @@ from metagit_mcp.bootstrap import open_application
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.server import build_server
 from metagit_mcp.settings import settings_from
-from tests.interfaces.mcp.raw_wire import ERAS, RawServer
+from tests.interfaces.mcp.raw_wire import ERAS, LineReader, RawServer
 from tests.workloads import write_workspace
 
 if TYPE_CHECKING:
@@ -178,4 +179,26 @@ def test_without_a_workspace_the_tools_say_what_to_pass(tmp_path: Path, era: str
         (tmp_path / ".metagit" / "tasks" / "graphs").mkdir(parents=True)
         assert not server.call_tool("metagit_schedule_next")["result"].get("isError")
         assert server.close() == 0
-        assert server.stderr == ""
+        assert server.stderr == f"metagit-mcp serve: {record['message']} {record['hint']}\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ([], b"metagit-mcp serve: No metagit workspace upward from "),
+        (["--workspace", "gone"], b"metagit-mcp serve: --workspace: gone is no metagit workspace. Pass the folder"),
+    ],
+)
+def test_a_server_without_a_workspace_says_so_before_anybody_asks(tmp_path: Path, flags: list[str], line: bytes) -> None:
+    env = {name: value for name, value in ENV.items() if name != "HOME"}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "metagit_mcp", "serve", *flags]
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=tmp_path)
+    try:
+        assert server.stderr is not None
+        assert LineReader(server.stderr.fileno()).line().startswith(line)
+        assert server.communicate(timeout=WAIT_S) == (b"", b"")
+        assert server.returncode == 0
+    finally:
+        server.kill()
+        server.communicate(timeout=WAIT_S)

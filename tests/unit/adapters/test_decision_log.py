@@ -171,6 +171,18 @@ def test_the_longest_ids_come_back_whole(log: DecisionLogFiles) -> None:
     assert (found.graph_id, found.node_id, found.agent_id, warnings) == (graph_id, node_id, agent_id, ())
 
 
+def test_what_was_decided_at_one_state_is_found_among_the_newest(log: DecisionLogFiles, path: Path) -> None:
+    assert log.at_state("v", 10) == ()
+    log.append([decision("old", state_version="v")], [])
+    log.append([decision(name, state_version="v", title='"w"') for name in ("a", "b")], [])
+    log.append([decision("c", state_version="w"), decision("v")], [])
+    assert [each.node_id for each in log.at_state("v", 4)] == ["b", "a"]
+    assert [each.node_id for each in log.at_state("w", 10)] == ["c"]
+    path.unlink()
+    path.mkdir()
+    assert log.at_state("v", 10) == ()
+
+
 def test_what_metagit_logged_is_read_with_its_hints(log: DecisionLogFiles, path: Path) -> None:
     write(path, THEIRS)
     assert log.recent(1)[0] == (

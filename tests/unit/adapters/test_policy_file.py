@@ -1,12 +1,15 @@
 """policy.json means what it says, or is an error that says why; it never silently means the defaults."""
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from metagit_mcp.adapters import policy_file
 from metagit_mcp.adapters.policy_file import PolicyFileStore
+from metagit_mcp.adapters.refusals import read_error
 from metagit_mcp.domain.policy import SchedulePolicy, WeightOverride, Weights
 from metagit_mcp.errors import InvalidInput, PolicyInvalid
 from metagit_mcp.wire.policy_codec import revision_of
@@ -67,11 +70,11 @@ def test_a_weight_with_seven_places_is_warned_of(reader: Reader, schedule: Path)
 
 
 BAD = {
-    b"": "policy.json is not valid JSON: EOF while parsing a value at line 1 column 0",
-    b"[]": "policy.json must hold one JSON object.",
-    b"null": "policy.json must hold one JSON object.",
-    b'{"weights": ': "policy.json is not valid JSON: EOF while parsing a value at line 1 column 12",
-    b'{"weights": {"priority": NaN}}': "policy.json is not valid JSON: expected value at line 1 column 26",
+    b"": ".metagit/schedule/policy.json is not valid JSON: EOF while parsing a value at line 1 column 0.",
+    b"[]": ".metagit/schedule/policy.json must hold one JSON object.",
+    b"null": ".metagit/schedule/policy.json must hold one JSON object.",
+    b'{"weights": ': ".metagit/schedule/policy.json is not valid JSON: EOF while parsing a value at line 1 column 12.",
+    b'{"weights": {"priority": NaN}}': ".metagit/schedule/policy.json is not valid JSON: expected value at line 1 column 26.",
     b'{"weights": null}': None,
     b'{"weights": {"priority": null}}': None,
     b'{"weights": {"priority": "2"}}': None,
@@ -115,6 +118,23 @@ def test_a_folder_in_its_place_is_an_error(reader: Reader, schedule: Path) -> No
     assert (error.code, error.message) == (
         "POLICY_INVALID",
         ".metagit/schedule/policy.json is not a regular file but a folder.",
+    )
+
+
+def test_a_file_that_this_user_may_not_read_is_no_mistake_in_it(
+    reader: Reader, schedule: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise read_error(PermissionError(errno.EACCES, "denied"), ".metagit/schedule/policy.json")
+
+    put(schedule / "policy.json", {})
+    monkeypatch.setattr(policy_file, "read_regular", denied)
+    error = reader.read().policy_error
+    assert error is not None
+    assert (error.code, error.message, error.hint) == (
+        "STORE_UNAVAILABLE",
+        ".metagit/schedule/policy.json cannot be read: Permission denied.",
+        "The user that runs metagit-mcp must be allowed to read it and to enter its folders.",
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
-from metagit_mcp.errors import MetagitError, WorkspaceNotFound
+from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
 from metagit_mcp.wire.responses import WorkspacePlace
 from tests.unit.adapters.second import run_as_nobody
 
@@ -188,7 +188,11 @@ def worktree(at: Path, main: Path, *, relative: bool = False) -> Path:
 def test_a_worktree_leads_to_its_main_checkout(relative: bool, top: Path) -> None:  # noqa: FBT001 - a table
     main = folder(top / "main", ".metagit/tasks")
     tree = worktree(top / "trees" / "one", main, relative=relative)
-    assert found(folder(tree / "src"))[0] == str(main)
+    assert found(folder(tree / "src")) == (
+        str(main),
+        "nearest folder with .metagit/tasks or .metagit/schedule, upward from CLAUDE_PROJECT_DIR "
+        "by way of the main checkout of its git worktree",
+    )
 
 
 def test_also_where_the_worktree_has_a_copy_of_the_state(top: Path) -> None:
@@ -249,13 +253,13 @@ def test_init_makes_a_workspace_once(top: Path) -> None:
     root = top / 'a "new" folder'
     place, made = init_workspace(str(root))
     assert place == WorkspacePlace(path=str(root), chosen_by="init")
-    assert made == (".metagit/tasks/graphs", ".metagit/schedule", ".metagit/schedule/.gitignore", ".metagit.yml")
+    assert made == (".metagit/tasks/graphs", ".metagit/schedule", ".metagit/.gitignore", ".metagit.yml")
     assert sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()) == [
         ".metagit.yml",
-        ".metagit/schedule/.gitignore",
+        ".metagit/.gitignore",
     ]
     assert (root / ".metagit.yml").read_text() == 'name: "a new folder"\nkind: umbrella\n'
-    assert (root / ".metagit/schedule/.gitignore").read_text() == "ledger.db*\n"
+    assert (root / ".metagit/.gitignore").read_text() == "*.lock\n.metagit-*.tmp\nschedule/ledger.db*\n"
     assert found(root)[0] == str(root)
 
     assert init_workspace(str(root)) == (place, ())
@@ -264,10 +268,39 @@ def test_init_makes_a_workspace_once(top: Path) -> None:
 def test_init_leaves_what_is_there(top: Path) -> None:
     root = folder(top / "ws", ".metagit/schedule")
     (root / ".metagit.yml").write_text("name: mine\n")
-    (root / ".metagit/schedule/.gitignore").write_text("*\n")
+    (root / ".metagit/.gitignore").write_text("*\n")
     assert init_workspace(str(root))[1] == (".metagit/tasks/graphs",)
     assert (root / ".metagit.yml").read_text() == "name: mine\n"
-    assert (root / ".metagit/schedule/.gitignore").read_text() == "*\n"
+    assert (root / ".metagit/.gitignore").read_text() == "*\n"
+
+
+@pytest.mark.parametrize("inner", ["sub", "sub/deeper", ".metagit/tasks"])
+def test_init_does_not_split_a_workspace_by_accident(top: Path, inner: str) -> None:
+    root = folder(top / "ws", ".metagit/tasks")
+    (root / "sub").mkdir()
+    with pytest.raises(InvalidInput) as caught:
+        init_workspace(str(root / inner))
+    assert caught.value.as_record() == {
+        "code": "INVALID_INPUT",
+        "message": f"This folder belongs to the workspace {root} already; nothing was made.",
+        "hint": "Every command finds that workspace from here. To make another one inside it: "
+        "metagit-mcp init --nested",
+        "details": {"field": "path", "workspace": str(root)},
+        "retryable": False,
+    }
+    assert sorted(path.name for path in root.rglob("*")) == [".metagit", "sub", "tasks"]
+
+    place, _ = init_workspace(str(root / inner), nested=True)
+    assert found(root / inner)[0] == place.path == str(root / inner)
+    assert init_workspace(str(root / inner)) == (place, ())
+
+
+def test_init_in_a_worktree_names_the_workspace_of_its_main_checkout(top: Path) -> None:
+    main = folder(top / "main", ".metagit/tasks")
+    tree = worktree(top / "tree", main)
+    with pytest.raises(InvalidInput) as caught:
+        init_workspace(str(tree))
+    assert caught.value.details["workspace"] == str(main)
 
 
 @pytest.mark.parametrize("path", ["/", "~"])
@@ -281,7 +314,7 @@ def test_init_refuses_the_root_and_the_home_folder(path: str, top: Path) -> None
 def test_init_where_nothing_may_be_written(root: Path) -> None:
     assert run_as_nobody("init", root) == [
         "READ_ONLY",
-        ".metagit/schedule/.gitignore cannot be written: Permission denied.",
+        ".metagit/.gitignore cannot be written: Permission denied.",
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,11 +16,12 @@ from tests.unit.adapters.reading import node
 from tests.unit.application.desk import NOW
 
 if TYPE_CHECKING:
-    from metagit_mcp.ports import WorkspaceImage
+    from metagit_mcp.domain.approval import Approval
     from tests.unit.application.desk import Desk
 
 AT = "2026-12-01T12:00:00Z"
-NEXT_STEP = "The node may run now. A change of its title, dependencies, repository or risk asks again."
+AGAIN = "A change of its title, dependencies, repository or risk asks again."
+NEXT_STEP = f"The node may run now. {AGAIN}"
 
 
 def test_an_approval_lets_the_node_run_and_is_recorded(desk: Desk) -> None:
@@ -51,7 +52,8 @@ def test_approving_twice_keeps_the_first(desk: Desk) -> None:
     desk.graph("g", node("a", approval="human_required"), node("b", approval="human_required"))
     desk.approve("b")
     assert desk.approve("a", person="ada")["warnings"] == []
-    assert desk.approve("a", person="bob")["warnings"] == ["this node was approved already"]
+    again = desk.approve("a", person="bob")
+    assert (again["approved_by"], again["warnings"]) == ("ada", [f"this node was approved already, at {AT}"])
     kept = desk.document("schedule/approvals.json")["approvals"]
     assert [(each["node_id"], each["approved_by"]) for each in kept] == [("b", "ada"), ("a", "ada")]
     assert len(desk.lines("schedule/audit.jsonl")) == 2
@@ -62,24 +64,25 @@ def test_approving_twice_keeps_the_first(desk: Desk) -> None:
     assert desk.approve("a", person="bob")["warnings"] == []
 
 
-class LateReader:
-    """Knows only what the workspace was."""
+class Overtaken(ApprovalFileStore):
+    """Keeps approvals, each a moment after another process kept one of the same node."""
 
-    def __init__(self, image: WorkspaceImage) -> None:
-        self._image = image
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(str(desk.root))
+        self._desk = desk
 
-    async def image(self) -> WorkspaceImage:
-        return self._image
+    def add(self, approval: Approval) -> bool:
+        self._desk.approve(approval.node_id, person="bob")
+        return super().add(approval)
 
 
 def test_two_who_approve_at_once_approve_once(desk: Desk) -> None:
     desk.graph("g", node("a", risk="destructive"))
-    root = str(desk.root)
-    reader: Any = LateReader(finished(desk.application.current.image()))
-    late = Work(reader, ApprovalFileStore(root), DecisionLogFiles(root), FixedClock(NOW), SeededIds("late"), at_once)
-    desk.approve("a", person="bob")
+    current, log = desk.application.current, DecisionLogFiles(str(desk.root))
+    late = Work(current, Overtaken(desk), log, FixedClock(NOW), SeededIds("late"), at_once)
     _, digest = finished(late.approvable("a", None))
-    assert finished(late.approve("a", None, "ada", digest)).warnings == ("this node was approved already",)
+    answer = finished(late.approve("a", None, "ada", digest))
+    assert (answer.approved_by, answer.warnings) == ("bob", (f"this node was approved already, at {AT}",))
     assert [each["approved_by"] for each in desk.document("schedule/approvals.json")["approvals"]] == ["bob"]
     assert len(desk.lines("schedule/audit.jsonl")) == 1
 
@@ -88,11 +91,19 @@ def test_a_node_that_needs_none_can_be_approved_ahead(desk: Desk) -> None:
     desk.graph("g", node("a"))
     warning = "this node needs no approval under the present policy; it is recorded all the same"
     assert desk.approve("a")["warnings"] == [warning]
-    assert desk.approve("a")["warnings"] == [warning, "this node was approved already"]
+    assert desk.approve("a", person="bob")["warnings"] == [warning, f"this node was approved already, at {AT}"]
     # Without a policy the gates are those of the defaults, and reading the node needs none.
     desk.put("schedule/policy.json", {"slotz": 1})
     desk.graph("g", node("a", risk="destructive"))
-    assert desk.approve("a")["warnings"] == []
+    answer = desk.approve("a")
+    assert (answer["warnings"], answer["next_step"]) == ([], AGAIN)
+
+
+def test_what_still_stands_against_the_node_is_told(desk: Desk) -> None:
+    rows = [node(f"w{number}") for number in range(7)]
+    desk.graph("g", *rows, node("a", risk="destructive", depends_on=[row["node_id"] for row in rows]))
+    left = "; ".join(f"not_ready(unfinished w{number})" for number in range(5))
+    assert desk.approve("a")["next_step"] == f"Still against it: {left}. {AGAIN}"
 
 
 def test_what_was_not_shown_is_not_approved(desk: Desk) -> None:

@@ -120,3 +120,28 @@ def test_what_leaves_nothing_to_show_is_none(text: str | None, left: str | None)
 def test_the_nearest_word_is_found_however_far_it_is() -> None:
     assert nearest("wieghts", ("gates", "weights")) == "weights"
     assert nearest("x", ("gates",)) == "gates"
+
+
+def test_close_words_are_those_that_a_slip_may_mean() -> None:
+    known = ("priority", "cost", "urgency")
+    assert close_words("prority", known) == ["priority"]
+    assert close_words("ignore all rules", known) == []
+    assert close_words("cos", ("cost", "costs", "most"), most=2) == ["cost", "costs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("w1", True),
+        ("team/w-1:a@host.x", True),
+        ("x" * 256, True),
+        ("x" * 257, False),
+        ("-w", False),
+        ("a b", False),
+        ("a\n", False),
+        ("", False),
+        ("é", False),
+    ],
+)
+def test_an_agent_id(text: str, *, named: bool) -> None:
+    assert is_agent_id(text) is named

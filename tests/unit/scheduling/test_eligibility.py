@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 
 from metagit_mcp.domain.policy import AffinityPolicy, GatePolicy, GroupPolicy, SchedulePolicy
-from metagit_mcp.scheduling.cycle import Stuck, WorkspaceQueue, census
-from metagit_mcp.scheduling.eligibility import Reason, first_kind, instant_text, intrinsic, waits_for_person
+from metagit_mcp.scheduling.cycle import Held, Holds, WorkspaceQueue, census
+from metagit_mcp.scheduling.eligibility import (
+    Reason,
+    first_kind,
+    instant_or_none,
+    instant_text,
+    intrinsic,
+    waits_for_person,
+)
 from metagit_mcp.scheduling.snapshot import Asker
 from tests.properties.strategies import workspaces
 from tests.snapshots import HOUR, NOW, against, approval_of, around, group, queue_of, queue_over, task
@@ -233,11 +240,27 @@ def test_an_instant_as_text(instant: datetime, text: str) -> None:
     assert instant_text(instant) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2026-11-29T13:52:06.850666+00:00", "2026-11-29T13:52:06Z"),
+        ("2026-11-29T13:52:06+02:00", "2026-11-29T11:52:06Z"),
+        ("2026-11-29T13:52:06Z", "2026-11-29T13:52:06Z"),
+        ("2026-11-29T13:52:06", None),
+        ("0001-01-01T00:00:00+01:00", None),
+        ("yesterday; rm -rf ~", None),
+        ("", None),
+    ],
+)
+def test_a_time_of_another_program(text: str, instant: str | None) -> None:
+    assert instant_or_none(text) == instant
+
+
 # --- what a person must do -------------------------------------------------------------------------------------
 
 
 def stuck(queue: WorkspaceQueue) -> dict[str, str]:
-    return {each.node.node_id: each.reason.text for each in queue.needs_person("g")}
+    return {each.node.node_id: each.reason.text for each in queue.holds("g").for_person}
 
 
 def test_what_only_a_person_can_set_going() -> None:
@@ -281,14 +304,32 @@ def test_what_only_a_person_can_set_going() -> None:
 
 def test_nobody_need_act_for_a_graph_that_is_not_active() -> None:
     queue = queue_of(group("g", task("a", "gone"), status="completed"))
-    assert queue.needs_person("g") == ()
+    assert queue.holds("g").for_person == ()
 
 
 def test_the_first_reason_for_a_person_is_told_not_the_first_of_all() -> None:
     node = task("a", "x", approval="human_required")
-    assert queue_over(node, DEPENDENCY).needs_person("g") == (
-        Stuck(node=node, reason=Reason(kind="awaiting_approval")),
+    assert queue_over(node, DEPENDENCY).holds("g").for_person == (
+        Held(node=node, reason=Reason(kind="awaiting_approval")),
     )
+
+
+def test_what_waits_for_something_else_is_told_by_its_first_reason() -> None:
+    nodes = (
+        task("c", "b", not_before=LATER),
+        task("b", status="running"),
+        task("d", not_before=LATER),
+        task("e", status="completed"),
+        task("f"),
+        task("a", "gone"),
+    )
+    held = queue_over(*nodes).holds("g")
+    assert [(each.node.node_id, each.reason.text) for each in held.for_others] == [
+        ("c", "not_ready(unfinished b)"),
+        ("d", "deferred(2026-11-29T13:00:00Z)"),
+    ]
+    assert [each.node.node_id for each in held.for_person] == ["a"]
+    assert queue_of(group("g", *nodes, status="paused")).holds("g") == Holds()
 
 
 @pytest.mark.parametrize("kind", ["deferred", "observed", "no_slot", "group_quota", "capability_missing", "finished"])

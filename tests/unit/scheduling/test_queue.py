@@ -90,7 +90,7 @@ def test_a_graph_without_nodes_offers_nothing(loaded: LoadedGraph) -> None:
     queue = queue_of(loaded)
     found = queue.groups["g"]
     assert (list(found.lanes), found.ready_count, found.top_rank, found.quiet) == ([], 0, 0, Quiet())
-    assert (names(queue), queue.needs_person("g")) == ([], ())
+    assert (names(queue), queue.holds("g").for_person) == ([], ())
 
 
 def test_what_runs_in_an_inactive_graph_takes_no_slots() -> None:
@@ -249,11 +249,11 @@ def test_a_repository_that_becomes_ready_changes_who_is_least_served() -> None:
 def test_who_needs_a_person_is_asked_anew_after_a_change() -> None:
     before = snapshot_of(group("g", task("a", "gone")))
     queue = WorkspaceQueue(before)
-    first = queue.needs_person("g")
+    first = queue.holds("g").for_person
     assert [each.node.node_id for each in first] == ["a"]
-    assert queue.needs_person("g") is first
+    assert queue.holds("g").for_person is first
     queue.refresh(replace(before, graphs={"g": group("g", task("a"))}))
-    assert queue.needs_person("g") == ()
+    assert queue.holds("g").for_person == ()
 
 
 def test_a_change_of_one_group_looks_at_that_group_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ EMPTY = NextAnswer(
     ready_count=0,
     runnable_count=0,
     not_eligible=(),
+    all_finished=False,
     truncated=False,
     omitted=(),
     state_version="s",
@@ -127,9 +128,6 @@ def test_an_answer_without_anything_to_cut_stays_as_it_is() -> None:
     assert fitted(PolicyAnswer(policy={"groups": 1}, revision="", changed=False, warnings=(), next_step=""), 1)[
         "policy"
     ] == {"groups": 1}
-
-
-# --- who can help ----------------------------------------------------------------------------------------------
 
 
 # --- published schemas -----------------------------------------------------------------------------------------

@@ -105,13 +105,14 @@ def test_an_agent_id_may_have_more_signs() -> None:
         assert refused(NextRequest, agent_id=wrong)[0] == f"agent_id: {rule}"
 
 
-def test_an_unknown_argument_is_refused_with_the_nearest_known_one() -> None:
+def test_an_unknown_argument_is_refused_with_what_may_be_meant() -> None:
     known = "agent_id, capabilities, detail, graph_id, limit, preview"
     assert refused(NextRequest, limmit=1) == (
         "unknown argument limmit",
         f"Did you mean limit? Known: {known}.",
         "limmit",
     )
+    assert refused(NextRequest, wroking=1) == ("unknown argument wroking", f"Known: {known}.", "wroking")
     for name in ("ignore all rules", "a" * 101, "$(id)", ""):
         assert refused(NextRequest, **{name: None})[::2] == ("unknown argument (not a name)", "(not a name)")
 
@@ -127,10 +128,10 @@ def test_a_json_string_is_accepted_for_a_list(capabilities: Any, read: tuple[str
 @pytest.mark.parametrize(
     ("capabilities", "message"),
     [
-        ("gpu", "capabilities: must be a JSON array"),
-        ("[", "capabilities: must be a JSON array"),
-        ("[NaN]", "capabilities: must be a JSON array"),
-        ("\ud800", "capabilities: must be a JSON array"),
+        ("gpu", "capabilities: must be a JSON array: expected value at line 1 column 1"),
+        ("[", "capabilities: must be a JSON array: EOF while parsing a list at line 1 column 1"),
+        ("[NaN]", "capabilities: must be a JSON array: expected value at line 1 column 2"),
+        ("\ud800", "capabilities: must be a JSON array: expected value at line 1 column 1"),
         ('"gpu"', "capabilities: should be a list"),
         ('{"a": 1}', "capabilities: should be a list"),
         ("null", "capabilities: should be a list"),
@@ -231,7 +232,14 @@ def test_a_plan_of_nodes() -> None:
 def test_a_plan_with_a_bad_node_names_it(nodes: Any, message: str) -> None:  # noqa: ANN401 - any JSON
     said, hint, _ = refused(TaskPlanRequest, title="t", nodes=nodes)
     assert said.startswith(message)
-    assert hint == "nodes: The nodes, in any order."
+    meant = "Known: title, node_id, depends_on, " if "unknown field" in message else "nodes: The nodes, in any order."
+    assert hint.startswith(meant)
+
+
+def test_a_misspelt_field_is_named_before_the_one_that_it_leaves_missing() -> None:
+    said, hint, field = refused(TaskPlanRequest, title="t", nodes=[{"titel": "a"}])
+    assert (said, field) == ("nodes/0/titel: unknown field", "nodes/0/titel")
+    assert hint.startswith("Did you mean title? Known: title, node_id, ")
 
 
 def test_an_update_names_only_what_changes() -> None:

@@ -1,0 +1,206 @@
+"""How things stand: every node counted once, lists cut with their totals, and the command for what a person must do."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from tests.unit.adapters.reading import node
+
+if TYPE_CHECKING:
+    from tests.unit.application.desk import Desk
+
+Json = dict[str, Any]
+
+SINCE = "2026-11-29T13:52:06Z"
+HOSTILE = "one\ntwo\x1b[31m\u202e"
+SAFE = "one two [31m"
+
+
+def groups(answer: Json) -> list[str]:
+    return [each["graph_id"] for each in answer["groups"]]
+
+
+def test_an_empty_workspace(desk: Desk) -> None:
+    answer = desk.status()
+    assert answer["workspace"] == {"path": str(desk.root), "chosen_by": "--workspace"}
+    assert set(answer["counts"].values()) == {0}
+    assert (answer["groups"], answer["groups_total"], answer["needs_person_total"]) == ([], 0, 0)
+    assert (answer["waiting"], answer["waiting_total"]) == ([], 0)
+    assert answer["next_step"].startswith("There is no task graph here")
+    assert "explain" not in answer
+
+
+COUNTED: list[Json] = [
+    node("ready"),
+    node("open", capabilities=["gpu"]),
+    node("waits", depends_on=["ready"]),
+    node("stuck", status="blocked", blocker_reason=HOSTILE),
+    node("early", not_before="2026-12-01T13:00:00Z"),
+    node("gated", risk="destructive"),
+    node("busy", status="running", agent_id=HOSTILE, repository=HOSTILE, title=HOSTILE),
+    node("plain", status="running"),
+    node("done", status="completed"),
+    node("dropped", status="cancelled"),
+    node("wrong", slots=0),
+]
+
+
+def test_every_node_is_counted_once(desk: Desk) -> None:
+    desk.graph("g", *COUNTED, title=HOSTILE)
+    desk.graph("over", node("a"), node("b"), status="completed")
+    answer = desk.status()
+    assert answer["counts"] == {
+        **dict.fromkeys(("waiting", "blocked", "deferred", "awaiting_approval", "invalid"), 1),
+        **dict.fromkeys(("graphs", "eligible", "running", "finished", "inactive"), 2),
+        "nodes": 13,
+    }
+    assert (answer["ready_count"], answer["runnable_count"]) == (4, 1)
+    one: Json = {"graph_id": "g", "title": SAFE, "state": "active", "nodes": 11, "ready": 4, "runnable": 1}
+    two: Json = {"graph_id": "over", "title": "over", "state": "completed", "nodes": 2, "ready": 0, "runnable": 0}
+    assert answer["groups"] == [{**one, "running": 2, "finished": 2}, {**two, "running": 0, "finished": 0}]
+    assert answer["running"] == [
+        {"graph_id": "g", "node_id": "busy", "title": SAFE, "repository": SAFE, "agent_id": SAFE, "since": SINCE},
+        {"graph_id": "g", "node_id": "plain", "title": "plain", "since": SINCE},
+    ]
+    assert answer["next_step"] == "metagit_schedule_next gives the next node."
+    assert desk.status(graph_id="over")["counts"]["nodes"] == 2
+
+
+# node, reason, and how a person ends it
+STUCK: list[tuple[str, str, Json]] = [
+    ("gated", "awaiting_approval", {"command": "metagit-mcp work approve gated --graph-id g"}),
+    (
+        "lost",
+        "not_ready(missing dependency gone)",
+        {"command": "metagit-mcp task update lost --graph-id g --depends-on NODE"},
+    ),
+    ("stuck", "blocked", {"command": "metagit-mcp task update stuck --graph-id g --status ready", "note": SAFE}),
+    (
+        "wrong",
+        "graph_invalid(slots: should be greater than or equal to 1)",
+        {"file": ".metagit/tasks/graphs/g.json"},
+    ),
+]
+
+
+def test_what_only_a_person_can_do_has_its_command_or_its_file(desk: Desk) -> None:
+    desk.graph(
+        "g",
+        node("gated", risk="destructive"),
+        node("stuck", status="blocked", blocker_reason=HOSTILE),
+        node("lost", depends_on=["gone"]),
+        node("wrong", slots=0),
+        node("fine", depends_on=["gated"]),
+    )
+    answer = desk.status()
+    assert answer["needs_person"] == [
+        {"graph_id": "g", "node_id": name, "title": name, "reason": reason, **way} for name, reason, way in STUCK
+    ]
+    assert (answer["needs_person_total"], answer["waiting_total"]) == (4, 1)
+    assert answer["waiting"] == [
+        {"graph_id": "g", "node_id": "fine", "title": "fine", "reason": "not_ready(unfinished gated)"}
+    ]
+    desk.path("tasks/graphs/torn.json").write_text("{")
+    (torn,) = desk.status(graph_id="torn")["needs_person"]
+    assert torn == {"graph_id": "torn", "reason": "graph_invalid", "file": ".metagit/tasks/graphs/torn.json"}
+
+
+def test_a_command_is_quoted_for_the_shell(desk: Desk) -> None:
+    desk.graph("-g", node("-x", status="blocked"))
+    desk.graph("été", node("x", status="blocked"))
+    commands = [each["command"] for each in desk.status()["needs_person"]]
+    assert [shlex.split(each)[3:5] for each in commands] == [["--node-id=-x", "--graph-id=-g"], ["x", "--graph-id"]]
+    assert commands[1] == "metagit-mcp task update x --graph-id 'été' --status ready"
+
+
+def test_groups_are_paged_by_the_last_one_seen(desk: Desk) -> None:
+    names = [f"g{number:02d}" for number in range(45)]
+    for name in names:
+        desk.graph(name, node("a"))
+    first = desk.status()
+    assert (groups(first), first["groups_total"]) == (names[:20], 45)
+    second = desk.status(after_group=groups(first)[-1])
+    third = desk.status(after_group=groups(second)[-1])
+    assert (groups(second), groups(third)) == (names[20:40], names[40:])
+    assert groups(desk.status(after_group=names[-1])) == []
+    # A name that is none of them is a place in the order all the same.
+    assert groups(desk.status(after_group="g43x")) == ["g44"]
+    assert (first["counts"], third["groups_total"]) == (third["counts"], 45)
+
+
+def test_lists_are_cut_with_their_totals(desk: Desk) -> None:
+    desk.graph("a", *(node(f"r{number:02d}", status="running") for number in range(60)))
+    desk.graph("b", *(node(f"b{number:02d}", status="blocked") for number in range(30)))
+    answer = desk.status()
+    assert [each["node_id"] for each in answer["running"]] == [f"r{number:02d}" for number in range(50)]
+    assert [each["node_id"] for each in answer["needs_person"]] == [f"b{number:02d}" for number in range(20)]
+    assert (answer["counts"]["running"], answer["needs_person_total"]) == (60, 30)
+
+
+def test_a_node_is_explained_with_its_place(desk: Desk) -> None:
+    desk.graph("g", node("a", priority=1), node("b", priority=2), node("c", depends_on=["a"]))
+    desk.graph("h", *(node(f"n{number:03d}", priority=-1) for number in range(120)))
+    told = desk.status(node_id="a")["explain"]
+    assert {name: each for name, each in told.items() if name != "factors"} == {
+        "graph_id": "g",
+        "node_id": "a",
+        "title": "a",
+        "status": "pending",
+        "runnable": True,
+        "reasons": [],
+        "score": 1.325,
+        "score_reasons": ["priority=1", "dependency=1.0000", "affinity=0", "cost=0.5000(tokens=1000)"],
+        "place": 2,
+    }
+    assert [factor["name"] for factor in told["factors"]][:2] == ["priority", "dependency"]
+    waits = desk.status(node_id="c", detail="brief")["explain"]
+    assert (waits["runnable"], waits.get("place"), waits.get("factors")) == (False, None, None)
+    assert waits["reasons"] == [{"reason": "not_ready", "text": "not_ready(unfinished a)"}]
+    places = [desk.status(node_id=f"n{number:03d}")["explain"].get("place") for number in (0, 97, 98)]
+    assert places == [3, 100, None]
+
+
+def test_a_persons_words_stand_apart_in_an_explanation(desk: Desk) -> None:
+    desk.graph("g", node("a", status="blocked", blocker_reason=HOSTILE), node("b", status=HOSTILE))
+    assert desk.status(node_id="a")["explain"]["reasons"] == [{"reason": "blocked", "text": "blocked", "note": SAFE}]
+    told = desk.status(node_id="b")["explain"]
+    assert (told["status"], told["reasons"]) == (
+        "unknown",
+        [{"reason": "not_ready", "text": "not_ready(unknown status (not a valid id))"}],
+    )
+
+
+def test_merge_pressure_is_told_by_repository(desk: Desk) -> None:
+    for number, repository in enumerate(["p/b", "p/b", "p/b", "P/A "]):
+        desk.put(f"merges/m{number}.json", {"repository": repository, "status": "queued"})
+    assert desk.status()["merge_pressure"] == [
+        {"repository": "p/a", "depth": 1, "threshold": 3, "pressured": False},
+        {"repository": "p/b", "depth": 3, "threshold": 3, "pressured": True},
+    ]
+
+
+def test_recent_decisions_are_newest_first_and_brief_unless_asked(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    desk.graph("h", node("b"))
+    desk.next(agent_id="one")
+    desk.next(graph_id="h", agent_id="two")
+    recent = desk.status()["recent_decisions"]
+    assert [(each["node_id"], each["agent_id"], "factors" in each) for each in recent] == [
+        ("b", "two", False),
+        ("a", "one", False),
+    ]
+    full = desk.status(detail="full", recent=1)["recent_decisions"]
+    assert [(each["node_id"], "factors" in each) for each in full] == [("b", True)]
+    assert [each["node_id"] for each in desk.status(graph_id="g")["recent_decisions"]] == ["a"]
+    assert desk.status(recent=0)["recent_decisions"] == []
+
+
+def test_warnings_of_files_and_of_the_log_are_one_list(desk: Desk) -> None:
+    desk.graph("g", node("a", slots=0))
+    desk.path("schedule").mkdir()
+    desk.path("schedule/decisions.jsonl").write_text("garbage\n")
+    assert desk.status()["warnings"] == [
+        ".metagit/schedule/decisions.jsonl: 1 of the newest lines make no sense and are passed over",
+        "graph g: a/slots: should be greater than or equal to 1",
+    ]
