@@ -27,14 +27,30 @@ class MetagitError(Exception):
         super().__init__(self.message)
 
     def as_record(self) -> dict[str, object]:
-        """Return the error as the JSON object that every interface shows."""
+        """Return the error as the JSON object that every interface shows, however much there was to name."""
         return {
             "code": self.code,
-            "message": self.message,
-            "hint": self.hint,
-            "details": self.details,
+            "message": _cut(self.message, _LONGEST_SENTENCE),
+            "hint": _cut(self.hint, _LONGEST_SENTENCE),
+            "details": {name: _bounded(each) for name, each in self.details.items()},
             "retryable": self.retryable,
         }
+
+
+# What a host takes as an answer is some tens of thousands of bytes (interfaces.md §3).
+_LONGEST_SENTENCE = 2_000
+_LONGEST_FACT = 300
+_MOST_FACTS = 50
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _bounded(fact: object) -> object:
+    if isinstance(fact, list | tuple):
+        return [_cut(each, _LONGEST_FACT) if isinstance(each, str) else each for each in fact[:_MOST_FACTS]]
+    return _cut(fact, _LONGEST_SENTENCE) if isinstance(fact, str) else fact
 
 
 class InvalidInput(MetagitError):

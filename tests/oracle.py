@@ -148,7 +148,7 @@ def ranks(nodes: Mapping[str, TaskNode]) -> dict[str, int]:
 
 
 def is_approved(world: World, graph_id: str, node: TaskNode) -> bool:
-    wanted = (node.title, node.repository or "", node.risk or "", node.depends_on)
+    wanted = (node.title, place(node), node.risk or "", node.depends_on)
     return wanted in world.approvals.get((graph_id, node.node_id), ())
 
 

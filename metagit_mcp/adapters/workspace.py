@@ -185,7 +185,7 @@ def _refuse_inner(root: str) -> None:
     if outer is not None:
         raise InvalidInput(
             f"This folder belongs to the workspace {shown(outer)} already; nothing was made.",
-            hint="Every command finds that workspace from here. To make another one inside it: metagit-mcp init --nested",
+            hint="Every command finds it from here. To make another workspace inside it: metagit-mcp init --nested",
             field="path",
             workspace=outer,
         )

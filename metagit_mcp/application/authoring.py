@@ -16,6 +16,7 @@ from metagit_mcp.wire.requests import PlannedNode, node_fields
 
 Json = dict[str, Any]
 _LONGEST_SLUG: Final = 60
+_NAMED: Final = 5
 _RISKS: Final = (None, "none", "reversible", "external", "high_risk", "destructive")
 _APPROVALS: Final = (None, "not_required", "policy_required", "human_required")
 
@@ -204,11 +205,16 @@ def _refuse_unknown(node: TaskNode, known: Iterable[str]) -> None:
     missing = [name for name in needed if name not in known]
     if missing:
         raise UnknownDependency(
-            f"Node {node.node_id} needs {', '.join(map(shown_id, missing))}, which the graph does not have.",
+            f"Node {node.node_id} needs {_some(missing)}, which the graph does not have.",
             hint="A node depends on nodes of its own graph: 'A depends_on B' makes B come first. Nothing was written.",
             node_id=node.node_id,
             missing=[shown_id(name) for name in missing],
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(shown_id, names[:_NAMED])) + more
 
 
 def refuse_lowering(before: Json, given: Json) -> None:

@@ -1,17 +1,18 @@
 """One change of one node, worked out on the file's own record under its lock. Knows no file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering, row_id, rows_of
 from metagit_mcp.application.current import usable_graph, usable_policy
-from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph
-from metagit_mcp.domain.text import is_agent_id
+from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph, TaskNode
+from metagit_mcp.domain.text import is_agent_id, shown_name
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
 from metagit_mcp.ports import WorkspaceImage
-from metagit_mcp.scheduling.eligibility import intrinsic
-from metagit_mcp.scheduling.queue import group_queue
+from metagit_mcp.scheduling.eligibility import Reason, Situation, intrinsic, situational
+from metagit_mcp.scheduling.queue import GroupQueue, demand_of, group_queue
+from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.graph_codec import load_record
 from metagit_mcp.wire.requests import TaskUpdateRequest, node_fields
 
@@ -78,7 +79,7 @@ def _given(request: TaskUpdateRequest, before: Json) -> Json:
     for name in request.clear or ():
         if name not in CLEARABLE or name in given:
             raise InvalidInput(
-                f"clear: {name!r} cannot be cleared", hint=f"Valid: {', '.join(CLEARABLE)}.", field="clear"
+                f"clear: {shown_name(name)!r} cannot be cleared", hint=f"Valid: {', '.join(CLEARABLE)}.", field="clear"
             )
         given[name] = None
     if not given:
@@ -96,11 +97,22 @@ def _is_repeated(request: TaskUpdateRequest, before: Json) -> bool:
     return before.get("status") == "running" and agent_id is not None and before.get("agent_id") == agent_id
 
 
+def _over_quota(group: GroupQueue, node: TaskNode) -> Iterator[Reason]:
+    demand = demand_of(node)
+    alone = Situation(slots=None, running=0, skipped_repositories=frozenset())
+    capable = Asker(capabilities=demand.capabilities)
+    return situational(demand, alone, capable, group.quota, group.running_slots)
+
+
 def _refuse_start(loaded: LoadedGraph, node_id: str, image: WorkspaceImage, now: datetime) -> None:
-    """Refuse to set a node running that has a reason against it, one that runs already included."""
-    rules = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now).rules
-    node = rules.shape.by_id[node_id]
-    against = [reason.text for reason in intrinsic(rules, node)]
+    """Refuse to set a node running that has a reason against it, one that runs already included.
+
+    Of what else runs only the Group's own runs count: they stand in the file that is locked.
+    """
+    group = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now)
+    node = group.rules.shape.by_id[node_id]
+    own = tuple(intrinsic(group.rules, node))
+    against = [reason.text for reason in own or _over_quota(group, node)]
     if node.status == "running":
         holder = node.agent_id if node.agent_id and is_agent_id(node.agent_id) else None
         raise NodeNotEligible(

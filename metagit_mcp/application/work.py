@@ -58,14 +58,8 @@ class Work:
             raise RevisionConflict(
                 f"Node {node.node_id} changed while it was looked at.", hint="Look at it again.", node_id=node.node_id
             )
-        approval = Approval(
-            graph_id=loaded.graph_id,
-            node_id=node.node_id,
-            epoch=_FIRST_EPOCH,
-            digest=digest,
-            approved_by=approved_by,
-            at=self._clock.now(),
-        )
+        names = {"graph_id": loaded.graph_id, "node_id": node.node_id, "approved_by": approved_by, "digest": digest}
+        approval = Approval(**names, epoch=_FIRST_EPOCH, at=self._clock.now())
         gates = image.policy.gates if image.policy is not None else GatePolicy()
         warnings = []
         if not needs_approval(node, gates):

@@ -61,11 +61,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return get_close_matches(word, list(known), n=1, cutoff=0.0)[0]
 
 
-def close_words(word: str, known: Iterable[str], most: int = 1) -> list[str]:
+def close_words(word: str, known: Iterable[str], most: int = 1, closeness: float = 0.6) -> list[str]:
     """Return the known words that `word` may be a slip for, the likeliest first; none for a word that is unlike all."""
     from difflib import get_close_matches  # noqa: PLC0415 - as above
 
-    return get_close_matches(word, list(known), n=most, cutoff=0.6)
+    return get_close_matches(word, list(known), n=most, cutoff=closeness)
 
 
 def known_word(word: str, known: Collection[str]) -> str:

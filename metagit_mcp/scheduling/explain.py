@@ -20,6 +20,8 @@ from metagit_mcp.scheduling.snapshot import Asker
 
 # A path or a command is of no use when it is cut; this is the longest path that systems take.
 _LONGEST_WORD: Final = 4096
+# To take a command apart costs the square of its longest word.
+_LONGEST_COMMAND: Final = 16_384
 _TOLD_KEPT: Final = 1000
 
 
@@ -97,6 +99,8 @@ def _worktree(queue: WorkspaceQueue, asker: Asker, node: TaskNode) -> str | None
 def _acl_commands(node: TaskNode) -> Iterator[str]:
     """The node's coordination commands, re-quoted; one that is no plain metagit command is left out."""
     for command in node.acl.acl_commands if node.acl is not None else ():
+        if len(command) > _LONGEST_COMMAND:
+            continue
         try:
             words = shlex.split(command)
         except ValueError:

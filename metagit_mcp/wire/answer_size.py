@@ -39,23 +39,32 @@ _CUTS: Final[tuple[tuple[str, int, str], ...]] = (
 )
 
 
+Rendered = tuple[Json, bytes]
+
+
 def fitted(answer: object, limit: int = LIMIT) -> Json:
     """Return an answer as its JSON record of at most `limit` bytes.
 
     What does not fit is cut from the ends of its lists, the least useful first; `truncated` and `omitted` say what
     is missing and how to get it.
     """
+    return rendered(answer, limit)[0]
+
+
+def rendered(answer: object, limit: int = LIMIT) -> Rendered:
+    """Return the same record, and with it the one compact line by which its size was measured."""
     record = plain(answer)
-    excess = len(compact(record)) - limit
+    line = compact(record)
     for path, keep, how in _CUTS:
+        excess = len(line) - limit
         if excess <= 0:
             break
         cut = sum(_shorten(items, keep, excess) for items in _found(record, path.split(".")))
         if cut:
             record["truncated"] = True
             record.setdefault("omitted", []).append({"what": path, "count": cut, "how": how})
-            excess = len(compact(record)) - limit
-    return record
+            line = compact(record)
+    return record, line
 
 
 def _found(holder: Any, path: list[str]) -> Iterator[Any]:  # noqa: ANN401 - any JSON value has parts

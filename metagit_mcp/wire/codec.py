@@ -28,8 +28,8 @@ def adapter(shape: type[T]) -> TypeAdapter[T]:
 
 def plain(item: object) -> Json:
     """Return a dataclass as JSON-ready dictionaries, absent (None) fields left out."""
-    dumped = adapter(type(item)).dump_python(item, mode="json", exclude_none=True)
-    return dict(dumped)
+    dumped: Json = adapter(type(item)).dump_python(item, mode="json", exclude_none=True)
+    return dumped
 
 
 def line(item: object) -> bytes:

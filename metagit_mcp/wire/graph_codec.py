@@ -9,17 +9,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, adapter, compact, first_problem, has_bom, parse_leniently, problem
+from metagit_mcp.wire.slips import SMALL, slips
 
 Kept = Mapping[str, Mapping[str, Any]]
 _NAMED: Final = 5
+_INSTANT: Final = "An instant with its offset, for example 2026-12-01T12:00:00Z or 2026-12-01T14:00:00+02:00."
 _HALF: Final = "holds half of a character (a lone surrogate)"
 _NODE_FIELDS: Final = frozenset(each.name for each in fields(TaskNode))
 _HEAD_FIELDS: Final = frozenset(each.name for each in fields(TaskGraph)) - {"nodes"}
@@ -40,10 +44,19 @@ def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGra
         try:
             graph = adapter(TaskGraph).validate_json(raw)
             if _have_ids(graph.nodes):
-                return _checked(graph_id, graph, digest, {}, [])
+                return _checked(graph_id, graph, digest, {}, _slips_in(raw))
         except ValidationError:
             pass
     return _apart(graph_id, raw, digest, kept or {})
+
+
+def _slips_in(raw: bytes) -> list[str]:
+    """Return what a person may have misspelt in a text that can be read; only a small one is taken apart for it."""
+    return _first_slips(from_json(raw)) if len(raw) <= SMALL else []
+
+
+def _first_slips(record: Json) -> list[str]:
+    return list(islice(slips(record.get("nodes")), _NAMED))
 
 
 def load_record(graph_id: str, record: Json) -> LoadedGraph:
@@ -87,6 +100,7 @@ def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
     if rows is not None and not isinstance(rows, list):
         return invalid_graph(graph_id, "nodes: must be a list", digest)
     warnings = ["starts with a byte order mark; other programs refuse that"] if has_bom(raw) else []
+    warnings += _first_slips(record) if len(raw) <= SMALL else []
     defects: dict[str, str] = {}
     nodes = tuple(_nodes(rows or [], kept, defects, warnings))
     try:
@@ -169,7 +183,8 @@ def check_node(row: Json) -> None:
         node = adapter(TaskNode).validate_python(given)
     except ValidationError as error:
         where, rule = first_problem(error)
-        raise InvalidInput(f"{where}: {rule}", field=where) from None
+        hint = _INSTANT if where in {"deadline", "not_before"} else ""
+        raise InvalidInput(f"{where}: {rule}", hint=hint, field=where) from None
     defects: dict[str, str] = {}
     _in_utc(node, defects)
     for why in defects.values():

@@ -107,7 +107,8 @@ def parse_patch(text: str) -> Json:
     try:
         patch = parse_json(text.encode())
     except ValueError as error:
-        raise InvalidInput(f"patch is not valid JSON: {error}", field="patch") from None
+        hint = 'For example: {"weights": {"affinity": 1}}; null takes a key out.'
+        raise InvalidInput(f"patch is not valid JSON: {error}", hint=hint, field="patch") from None
     if not isinstance(patch, dict):
         raise InvalidInput("patch must be a JSON object (RFC 7396 merge patch).", field="patch")
     return patch

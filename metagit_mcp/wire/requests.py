@@ -5,6 +5,7 @@ One dataclass per question; the same one is read from MCP arguments and from com
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
+from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
@@ -99,18 +100,18 @@ class PlannedNode:
     priority: int | None = said("Higher is more urgent, -1000000 to 1000000", None)
     estimated_tokens: int | None = said("Expected tokens, 0 to 1000000000", None)
     estimated_runtime_seconds: int | None = said("Expected run time in seconds", None)
-    project: str | None = said("Project of the repository", None)
+    project: str | None = said("Its project", None)
     repository: str | None = said("Repository it works in, as project/name", None)
     agent_id: str | None = said("Hint which agent fits; never restricts", None)
-    requested_urgency: Urgency | None = said("routine, normal, high or critical", None)
+    requested_urgency: Urgency | None = said("How urgent it is", None)
     deadline: str | None = said("RFC 3339 instant, for example 2026-12-01T12:00:00Z", None)
     not_before: str | None = said("RFC 3339 instant before which it may not run", None)
-    risk: Risk | None = said("What can go wrong; high risks need a person's approval", None)
-    approval: Approval | None = said("human_required: a person must approve before it runs", None)
+    risk: Risk | None = said("What can go wrong; high risks need approval", None)
+    approval: Approval | None = said("human_required: a person approves it first", None)
     capabilities: tuple[str, ...] | None = said("What an agent must be able to do", None)
     slots: int | None = said("Execution slots it takes, 1 or more", None)
     acceptance: tuple[str, ...] | None = said("When it is done, one criterion a line", None)
-    model_tier: ModelTier | None = said("small, standard or large: a hint for the launcher", None)
+    model_tier: ModelTier | None = said("A hint for the launcher", None)
     discovered_from: str | None = said("The node during which this one was found", None)
 
 
@@ -144,10 +145,10 @@ class TaskUpdateRequest:
     priority: int | None = said("Higher is more urgent, -1000000 to 1000000", None)
     estimated_tokens: int | None = said("Expected tokens, 0 to 1000000000", None)
     estimated_runtime_seconds: int | None = said("Expected run time in seconds", None)
-    project: str | None = said("Project of the repository", None)
+    project: str | None = said("Its project", None)
     repository: str | None = said("Repository it works in, as project/name", None)
     agent_id: str | None = said("Hint which agent fits; never restricts", None)
-    requested_urgency: Urgency | None = said("routine, normal, high or critical", None)
+    requested_urgency: Urgency | None = said("How urgent it is", None)
     deadline: str | None = said("RFC 3339 instant", None)
     not_before: str | None = said("RFC 3339 instant before which it may not run", None)
     risk: Risk | None = said("May be raised here, lowered only by a person in the file", None)
@@ -155,7 +156,7 @@ class TaskUpdateRequest:
     capabilities: tuple[str, ...] | None = said("What an agent must be able to do", None)
     slots: int | None = said("Execution slots it takes, 1 or more", None)
     acceptance: tuple[str, ...] | None = said("When it is done, one criterion a line", None)
-    model_tier: ModelTier | None = said("small, standard or large: a hint for the launcher", None)
+    model_tier: ModelTier | None = said("A hint for the launcher", None)
     clear: tuple[str, ...] | None = said("Names of optional fields to remove", None)
 
 
@@ -177,9 +178,9 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
         request = adapter(shape).validate_python(given)
     except ValidationError as error:
         raise _wrong(shape, error) from None
-    for name, bounds in _metadata(shape).items():
+    for name in _id_names(shape):
         # `.` and `..` fit the pattern, and its letters are not the same to every program.
-        if bounds.get("pattern") == ID_PATTERN and not is_id(getattr(request, name) or "absent"):
+        if not is_id(getattr(request, name) or "absent"):
             raise InvalidInput(f"{name}: is no id that a file could have", hint=_hint(shape, name), field=name)
     return request
 
@@ -199,13 +200,9 @@ def _field_hint(where: str) -> str:
     return f"{_meant(where.rpartition('/')[2], known)}Known: {', '.join(known)}."
 
 
-_KINDS: Final[dict[type[Any], Mapping[str, str]]] = {}
-
-
+@cache
 def _kinds(shape: type[Any]) -> Mapping[str, str]:
-    if shape not in _KINDS:
-        _KINDS[shape] = {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
-    return _KINDS[shape]
+    return {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
 
 
 def _refuse_half_characters(given: Json) -> None:
@@ -248,8 +245,14 @@ def _hint(shape: type[Any], where: str) -> str:
     return f"{name}: {described}." if described else ""
 
 
+@cache
 def _metadata(shape: type[Any]) -> Mapping[str, Mapping[Any, Any]]:
     return {each.name: each.metadata for each in fields(shape)}
+
+
+@cache
+def _id_names(shape: type[Any]) -> tuple[str, ...]:
+    return tuple(name for name, bounds in _metadata(shape).items() if bounds.get("pattern") == ID_PATTERN)
 
 
 def node_fields(request: PlannedNode | TaskUpdateRequest) -> Json:

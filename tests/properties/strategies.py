@@ -225,7 +225,7 @@ def approved(draw: st.DrawFn, graphs: Mapping[str, LoadedGraph]) -> dict[tuple[s
         for node in loaded.graph.nodes if loaded.graph is not None else ():
             asked = node.approval is not None or node.risk is not None
             kind = draw(st.sampled_from(("none", "none", "now", "former", "both"))) if asked else "none"
-            now: oracle.Vouched = (node.title, node.repository or "", node.risk or "", node.depends_on)
+            now: oracle.Vouched = (node.title, oracle.place(node), node.risk or "", node.depends_on)
             former: oracle.Vouched = ("former title", *now[1:])
             found = {"none": (), "now": (now,), "former": (former,), "both": (former, now)}[kind]
             if found:

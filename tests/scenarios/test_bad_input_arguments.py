@@ -31,6 +31,8 @@ BAD = "INVALID_INPUT"
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("arguments")
     put_graph(graphs_of(root), "g", node("a"), node("b", priority=3))
+    # It is its own lock, so a set makes it before anything can be refused.
+    put(root / ".metagit/schedule/policy.json", {})
     return root
 
 
@@ -46,7 +48,9 @@ def server(root: Path) -> Iterator[Server]:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    """What stands in the workspace; locks are left by who only looked."""
+    found = (path for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".lock")
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
 def call(server: Server, tool: str, arguments: str) -> Json:
@@ -139,7 +143,7 @@ POLICIES = {
     '{"weights":{"priority":1%s}}' % ("0" * 5_000): "not valid JSON",
     '{"merge_queue_threshold":0}': "merge_queue_threshold",
     '{"merge_queue_threshold":-3}': "merge_queue_threshold",
-    '{"wieghts":{}}': "the nearest known key is weights",
+    '{"wieghts":{}}': "unknown key, the nearest known one is weights",
     '{"graph_overrides":{"g":{"priority":-5}}}': "graph_overrides/g/priority",
     "SECRET": "not valid JSON",
     "[]": "one JSON object",

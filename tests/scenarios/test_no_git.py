@@ -65,7 +65,7 @@ COMMANDS = [
     "task show a",
     "task update b --status running --agent-id ada",
     "work approve a --operator ada",
-    "init",
+    "init --nested",
     "schemas export made",
     "schemas check made",
 ]

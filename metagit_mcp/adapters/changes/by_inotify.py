@@ -66,8 +66,12 @@ class InotifyChanges:
 
     def drain(self) -> ChangedPaths | Everything:
         """Empty the queue, place lost watches anew, look at the few files that the kernel is silent about."""
-        paths, is_lost, is_stale = self._sorted(self._queue.read(timeout=0))
-        if is_lost or is_stale or self._is_moved():
+        events = self._queue.read(timeout=0)
+        is_moved = self._is_moved()
+        if not (events or is_moved or self._is_first or self._hears_too_little()):
+            return NOTHING
+        paths, is_lost, is_stale = self._sorted(events)
+        if is_lost or is_stale or is_moved:
             former = self._identities
             self._watch()
             is_lost |= self._identities != former
@@ -99,7 +103,10 @@ class InotifyChanges:
 
     def _is_moved(self) -> bool:
         """Say whether a folder that no watch covers was replaced: the root itself or one behind a link."""
-        return any(identity_of(self._path(folder)) != self._identities[folder] for folder in self._compared)
+        for folder in self._compared:
+            if identity_of(self._path(folder)) != self._identities[folder]:
+                return True
+        return False
 
     def _watch(self) -> None:
         former = {*self._children, *self._names}
@@ -144,9 +151,12 @@ class InotifyChanges:
             is_link = os.path.islink(f"{self._path(folder)}/{name}")
             (self._links.add if is_link else self._links.discard)((folder, name))
 
+    def _hears_too_little(self) -> bool:
+        return bool(self._links or self._targets or self._unwatched)
+
     def _silent(self) -> ChangedPaths | Everything:
         """Look at what the kernel does not tell of: targets of links, and folders that it would not watch."""
-        if not (self._links or self._targets or self._unwatched):
+        if not self._hears_too_little():
             return NOTHING
         targets = self._targets.replace(self._target_signatures())
         rest = self._by_stat.drain() if self._unwatched else NOTHING

@@ -17,13 +17,22 @@ from metagit_mcp.errors import InternalError
 
 _CELL_LIMIT: Final = 200
 _LINE_LIMIT: Final = 4_000
-# A pipe has no width, and a very wide terminal is no reason to spread a table over all of it.
+# A very wide terminal is no reason to spread a table over all of it.
 _WIDEST: Final = 120
+# A pipe has no width, but what comes out of it is read at a terminal in the end.
+_WIDEST_PIPED: Final = 100
+# Columns of text that people wrote: there a part says enough, and scripts read the JSON.
+_PROSE: Final = frozenset({"title", "note"})
+_LEAST_PROSE: Final = 20
 
 
 @value
 class Table:
-    """Rows under a header; the columns named in `numbers` are aligned to the right."""
+    """Rows under a header; the columns named in `numbers` are aligned to the right.
+
+    The last column may be broken over several lines, or cut where it is prose; the others never are, since an id that
+    is cut or broken cannot be pasted.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -94,12 +103,39 @@ def _plain(block: Block) -> Iterator[str]:
     if isinstance(block, str):
         yield block
         return
-    widths = [max(map(_width, column)) for column in zip(block.header, *block.rows, strict=True)]
+    rows = _cut(block)
+    widths = _widths(block.header, rows)
     to_right = [name in block.numbers for name in block.header]
     yield f"{block.title}:"
-    for row in (block.header, *block.rows):
+    for row in (block.header, *rows):
         cells = (_padded(*each) for each in zip(row, widths, to_right, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
+
+
+def _widths(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[int]:
+    return [max(map(_width, column)) for column in zip(header, *rows, strict=True)]
+
+
+def _fixed_width(table: Table) -> int:
+    """The columns that all but the last take, each with the gap after it."""
+    return sum(width + 2 for width in _widths(table.header, table.rows)[:-1])
+
+
+def _cut(table: Table) -> Iterable[tuple[str, ...]]:
+    if table.header[-1] not in _PROSE:
+        return table.rows
+    room = max(_LEAST_PROSE, _WIDEST_PIPED - 2 - _fixed_width(table))
+    return [(*row[:-1], _start(row[-1], room)) for row in table.rows]
+
+
+def _start(text: str, room: int) -> str:
+    """Return as much of a text as fits, its cut marked."""
+    if _width(text) <= room:
+        return text
+    kept = text[: room - 1]
+    while _width(kept) > room - 1:
+        kept = kept[:-1]
+    return f"{kept.rstrip()}…"
 
 
 def _padded(cell: str, width: int, to_right: bool) -> str:
@@ -134,11 +170,12 @@ def _drawn(blocks: list[Block]) -> str:
     console.width = min(console.width, _WIDEST)
     with console.capture() as capture:
         for block in blocks:
-            if isinstance(block, str):
-                # A command that is broken over two lines cannot be pasted; the terminal wraps it well enough.
-                console.print(Text(block), soft_wrap=True)
-            else:
+            if isinstance(block, Table) and _fixed_width(block) + _LEAST_PROSE <= console.width:
                 console.print(_rich_table(block))
+            else:
+                # A command or an id that is broken over two lines cannot be pasted; the terminal wraps well enough.
+                for line in _plain(block):
+                    console.print(Text(line), soft_wrap=True)
     return capture.get()
 
 
@@ -148,9 +185,13 @@ def _rich_table(table: Table) -> Any:  # noqa: ANN401 - naming the type would im
     from rich.text import Text
 
     drawn = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for name in table.header:
-        # An id that is cut cannot be pasted, so all columns fold.
-        drawn.add_column(Text(name), justify="right" if name in table.numbers else "left", overflow="fold")
+    for place, name in enumerate(table.header, start=1):
+        drawn.add_column(
+            Text(name),
+            justify="right" if name in table.numbers else "left",
+            overflow="fold",
+            no_wrap=place < len(table.header),
+        )
     for row in table.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn

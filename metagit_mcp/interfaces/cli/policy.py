@@ -7,15 +7,23 @@ import click
 
 from metagit_mcp.domain.policy import RFC_KEYS, SchedulePolicy
 from metagit_mcp.interfaces.cli.confirmation import vouched_by
-from metagit_mcp.interfaces.cli.flags import example, operator_flag, request_flags, shared_flags, text_from
+from metagit_mcp.interfaces.cli.flags import (
+    example,
+    operator_flag,
+    request_flags,
+    shared_flags,
+    text_flag,
+    text_from,
+)
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, finished
 from metagit_mcp.interfaces.cli.views_policy import view_policy
 from metagit_mcp.wire.policy_codec import parse_patch
 from metagit_mcp.wire.requests import PolicyRequest, parse_request
 
-# The action is the command; the rest are flags.
-_FIXED: Final = frozenset({"action"})
+# The action is the command, and a patch may come from a file; the rest are flags.
+_FIXED: Final = frozenset({"action", "patch"})
+_PATCH_HELP: Final = "RFC 7396 merge patch of policy.json: the JSON itself, @FILE with it, or - for standard input."
 _NO_CHANGES: Final = frozenset({each.name for each in fields(PolicyRequest)})
 
 
@@ -43,6 +51,7 @@ def show_command(invocation: Invocation) -> None:
     ),
 )
 @request_flags(PolicyRequest, without=_FIXED)
+@text_flag("--patch", _PATCH_HELP, "JSON|@FILE|-")
 @shared_flags
 @click.pass_obj
 def preview_command(invocation: Invocation, /, **flags: Any) -> None:  # noqa: ANN401 - whatever the request has
@@ -60,6 +69,7 @@ def preview_command(invocation: Invocation, /, **flags: Any) -> None:  # noqa: A
     ),
 )
 @request_flags(PolicyRequest, without=_FIXED)
+@text_flag("--patch", _PATCH_HELP, "JSON|@FILE|-")
 @operator_flag
 @shared_flags
 @click.pass_obj

@@ -38,6 +38,7 @@ def schedule() -> None:
     epilog=example(
         "metagit-mcp schedule next --json",
         "metagit-mcp schedule next --limit 3 --preview --agent-id agent-1",
+        "metagit-mcp schedule next --limit 20 --detail brief --json",
         'node=$(metagit-mcp schedule next --json) || exit "$?"',
     ),
 )

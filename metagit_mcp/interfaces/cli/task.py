@@ -4,6 +4,7 @@ from typing import Any, Final, get_args
 
 import click
 
+from metagit_mcp.errors import InvalidInput
 from metagit_mcp.interfaces.cli.flags import (
     chosen_node,
     example,
@@ -99,14 +100,21 @@ def update_command(invocation: Invocation, /, node: str | None, node_id: str | N
     epilog=example("metagit-mcp task list", "metagit-mcp task list --graph-id login --status blocked --json"),
 )
 @graph_flag
-@click.option("--status", type=click.Choice(_STATUSES), help="Only nodes with this status.")
+@text_flag("--status", "Only nodes with this status.", f"[{'|'.join(_STATUSES)}]")
 @shared_flags
 @click.pass_obj
 def list_command(invocation: Invocation, graph_id: str | None, status: str | None) -> None:
     """List the task graphs and their nodes. With --json: {"graphs": [...]}, never cut."""
     request = parse_request(StatusRequest, {"graph_id": graph_id})
-    graphs = finished(invocation.application().tasks.list(request.graph_id, status))
+    graphs = finished(invocation.application().tasks.list(request.graph_id, _known(status)))
     invocation.show_record({"graphs": [plain(graph) for graph in graphs]}, view_graphs(graphs))
+
+
+def _known(status: str | None) -> str | None:
+    if status in (None, *_STATUSES):
+        return status
+    hint = "Leave it out to list every node; a node that is done is completed."
+    raise InvalidInput(f"status: should be one of {', '.join(_STATUSES)}", hint=hint, field="status")
 
 
 @task.command("show", epilog=example("metagit-mcp task show api", "metagit-mcp task show api --graph-id login --json"))

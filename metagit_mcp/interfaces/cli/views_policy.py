@@ -12,7 +12,8 @@ from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect
 def view_policy(answer: PolicyAnswer, action: str) -> Iterator[Block]:
     """Yield every key of the policy, the order before and after a change, and whether a set changed anything."""
     rows = tuple((name, _text(each)) for name, each in flattened(answer.policy))
-    yield Table(title=f"Policy, revision {answer.revision}", header=("key", "value"), rows=rows)
+    title = "Policy if set (nothing is written)" if action == "preview" else "Policy"
+    yield Table(title=f"{title}, revision {answer.revision}", header=("key", "value"), rows=rows)
     if answer.effect is not None:
         yield _effect(answer.effect)
     if action == "set":

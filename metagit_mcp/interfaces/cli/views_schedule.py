@@ -1,5 +1,6 @@
 """How answers about the order of work look to people. It must not print, nor decide what is worth knowing."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision
@@ -16,11 +17,22 @@ from metagit_mcp.wire.responses import (
 )
 
 _SCORE = frozenset({"score"})
+_FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
 
 
 def number(amount: float) -> str:
     """Return a number with up to six decimal places, without the zeros at its end."""
     return f"{amount:.6f}".rstrip("0").rstrip(".")
+
+
+def counted(amount: int, noun: str) -> str:
+    """Return a number with its noun, in the plural but for one."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def without_fraction(instant: str) -> str:
+    """Return an instant to the second."""
+    return _FRACTION.sub("", instant)
 
 
 def view_remarks(warnings: Iterable[str], next_step: str) -> Iterator[Block]:
@@ -84,7 +96,7 @@ def view_status(answer: StatusAnswer) -> Iterator[Block]:
 
 def _counts(answer: StatusAnswer) -> str:
     counts = plain(answer.counts)
-    total = f"{counts.pop('nodes')} nodes in {counts.pop('graphs')} graphs"
+    total = f"{counted(counts.pop('nodes'), 'node')} in {counted(counts.pop('graphs'), 'graph')}"
     parts = ", ".join(f"{nodes} {state.replace('_', ' ')}" for state, nodes in counts.items() if nodes)
     return f"{total}: {parts}" if parts else total
 
@@ -103,7 +115,8 @@ def _group_row(group: GroupStatus) -> tuple[str, ...]:
 
 def _running(answer: StatusAnswer) -> Table:
     rows = tuple(
-        (each.graph_id, each.node_id, each.agent_id or "", each.since or "", each.title) for each in answer.running
+        (each.graph_id, each.node_id, each.agent_id or "", without_fraction(each.since or ""), each.title)
+        for each in answer.running
     )
     return Table(title="Running", header=("graph", "node", "agent", "since", "title"), rows=rows)
 
@@ -125,7 +138,7 @@ def _pressure(answer: StatusAnswer) -> Table:
 
 def _recent(decisions: Iterable[LoggedDecision]) -> Table:
     rows = tuple(
-        (each.at, each.graph_id, each.node_id, number(each.score), "skipped" if each.skipped else "")
+        (without_fraction(each.at), each.graph_id, each.node_id, number(each.score), "skipped" if each.skipped else "")
         for each in decisions
     )
     header = ("at", "graph", "node", "score", "")

@@ -1,17 +1,21 @@
 """How graphs and nodes look to people. It must not print, nor know where they are kept."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from metagit_mcp.interfaces.cli.output import Block, Table
-from metagit_mcp.interfaces.cli.views_schedule import view_remarks
+from metagit_mcp.interfaces.cli.views_schedule import counted, view_remarks, without_fraction
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.responses import ApprovalAnswer, GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
+
+_INSTANTS: Final = frozenset({"deadline", "not_before", "updated_at", "created_at"})
 
 
 def view_plan(answer: TaskPlanAnswer) -> Iterator[Block]:
     """Yield the graph with the nodes that were added."""
     done = "created" if answer.created else "extended"
-    yield f"Graph {answer.graph.graph_id} {done}: {answer.added} nodes added, {answer.graph.nodes_total} in all"
+    added = counted(answer.added, "node")
+    yield f"Graph {answer.graph.graph_id} {done}: {added} added, {answer.graph.nodes_total} in all"
     yield _nodes(answer.graph)
     yield from view_remarks(answer.warnings, answer.next_step)
 
@@ -25,7 +29,8 @@ def view_update(answer: TaskUpdateAnswer) -> Iterator[Block]:
 
 def view_approval(answer: ApprovalAnswer) -> Iterator[Block]:
     """Yield who approved what."""
-    yield f"{answer.graph_id}/{answer.node_id} approved by {answer.approved_by} at {answer.at.isoformat()}"
+    at = answer.at.isoformat(timespec="seconds")
+    yield f"{answer.graph_id}/{answer.node_id} approved by {answer.approved_by} at {at}"
     yield from view_remarks(answer.warnings, answer.next_step)
 
 
@@ -34,7 +39,7 @@ def view_graphs(graphs: Iterable[GraphRecord]) -> Iterator[Block]:
     empty = True
     for graph in graphs:
         empty = False
-        yield f"{graph.graph_id} ({graph.status}, {graph.nodes_total} nodes)"
+        yield f"{graph.graph_id} ({graph.status}, {counted(graph.nodes_total, 'node')})"
         yield _nodes(graph)
     if empty:
         yield 'No task graph. Plan one: metagit-mcp task plan --title "..." --outline FILE'
@@ -65,6 +70,8 @@ def _nodes(graph: GraphRecord) -> Table:
 
 
 def _text(name: str, each: object) -> str:
+    if name in _INSTANTS:
+        return without_fraction(str(each))
     if not isinstance(each, list):
         return str(each)
     return ("; " if name == "acceptance" else ", ").join(map(str, each)) or "none"

@@ -39,7 +39,7 @@ _TABLE: Final[dict[str, tuple[tuple[str, object, str], ...]]] = {
     "status": (
         ("workspace.path", "WORKSPACE", "the server serves the workspace it was started for"),
         ("groups.*.graph_id,nodes", [["checkout", 3], ["search", 2], ["upkeep", 3]], "all graphs are seen"),
-        ("counts.ready,waiting,awaiting_approval", [4, 3, 1], "every node is counted once"),
+        ("counts.eligible,waiting,awaiting_approval", [4, 3, 1], "every node is counted once"),
         ("runnable_count", 4, "four nodes could be started"),
         (
             "merge_pressure.*.repository,depth,pressured",

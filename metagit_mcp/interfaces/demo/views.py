@@ -30,7 +30,7 @@ def standing(seen: Json) -> Iterator[str]:
     """Tell the counts, the merge pressure and what waits for a person."""
     counts = seen["counts"]
     yield (
-        f"of {counts['nodes']} nodes {counts['ready']} can run, {counts['waiting']} wait for others,"
+        f"of {counts['nodes']} nodes {counts['eligible']} can run, {counts['waiting']} wait for others,"
         f" {counts['awaiting_approval']} for approval"
     )
     for row in seen["merge_pressure"]:

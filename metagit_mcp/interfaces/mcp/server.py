@@ -19,7 +19,7 @@ from metagit_mcp.interfaces.mcp.errors import failed, refused, unknown_tool
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.tools import TOOLS, ToolEntry, entry_input_schema, entry_output_schema
 from metagit_mcp.settings import Settings
-from metagit_mcp.wire.codec import Json, compact
+from metagit_mcp.wire.codec import Json
 
 if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
@@ -124,7 +124,7 @@ class ToolDesk:
             toolset = next((each.toolset for each in TOOLS if each.name == params.name), None)
             raise unknown_tool(params.name, self._entries, toolset)
         try:
-            return succeeded(await entry.call(self._application, params.arguments or {}))
+            return succeeded(*await entry.call(self._application, params.arguments or {}))
         except MetagitError as error:
             return refused(error)
         except Exception as error:  # noqa: BLE001 - the border: what nobody expected is told apart and logged
@@ -151,10 +151,10 @@ def described(entry: ToolEntry) -> types.Tool:
     )
 
 
-def succeeded(record: Json) -> Json:
+def succeeded(record: Json, line: bytes) -> Json:
     """Return the tool result of an answer: structured content, and the same JSON as text for hosts that show text.
 
     In the form of the wire, which the SDK checks all the same and fits to the era: its model would only add a copy.
     """
-    text = {"type": "text", "text": compact(record).decode()}
+    text = {"type": "text", "text": line.decode()}
     return {"content": [text], "structuredContent": record, "isError": False, "resultType": "complete"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metagit_mcp.domain.decision import ScheduleDecision
 from metagit_mcp.domain.value import value
-from metagit_mcp.wire.answer_size import fitted
+from metagit_mcp.wire.answer_size import Rendered, rendered
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.portable import input_schema, output_schema
 from metagit_mcp.wire.requests import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
     Opened = Callable[[], Awaitable[Application]]
-    Call = Callable[[Opened, Json], Awaitable[Json]]
+    Call = Callable[[Opened, Json], Awaitable[Rendered]]
 
 
 @value
@@ -66,39 +66,39 @@ class ToolEntry:
     always_loaded: bool = False
 
 
-async def tool_schedule_next(application: "Opened", arguments: Json) -> Json:
+async def tool_schedule_next(application: "Opened", arguments: Json) -> Rendered:
     """Answer what should be worked on next."""
     request = parse_request(NextRequest, arguments)
     answer = await (await application()).schedule.next(request)
-    return fitted(answer)
+    return rendered(answer)
 
 
-async def tool_schedule_status(application: "Opened", arguments: Json) -> Json:
+async def tool_schedule_status(application: "Opened", arguments: Json) -> Rendered:
     """Answer how things stand, and why a node is not offered."""
     request = parse_request(StatusRequest, arguments)
     answer = await (await application()).schedule.status(request)
-    return fitted(answer)
+    return rendered(answer)
 
 
-async def tool_schedule_policy(application: "Opened", arguments: Json) -> Json:
+async def tool_schedule_policy(application: "Opened", arguments: Json) -> Rendered:
     """Show, change or try out the policy."""
     request = parse_request(PolicyRequest, arguments)
     answer = await (await application()).policies.run(request)
-    return fitted(answer)
+    return rendered(answer)
 
 
-async def tool_task_plan(application: "Opened", arguments: Json) -> Json:
+async def tool_task_plan(application: "Opened", arguments: Json) -> Rendered:
     """Write down new work."""
     request = parse_request(TaskPlanRequest, arguments)
     answer = await (await application()).tasks.plan(request)
-    return fitted(answer)
+    return rendered(answer)
 
 
-async def tool_task_update(application: "Opened", arguments: Json) -> Json:
+async def tool_task_update(application: "Opened", arguments: Json) -> Rendered:
     """Change one node."""
     request = parse_request(TaskUpdateRequest, arguments)
     answer = await (await application()).tasks.update(request)
-    return fitted(answer)
+    return rendered(answer)
 
 
 # In the order of tools/list: what an agent needs first stands first.

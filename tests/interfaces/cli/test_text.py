@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -60,13 +61,13 @@ def test_next(run: Run) -> None:
 def test_status(run: Run) -> None:
     assert lines(run("schedule", "status", schedule_status=full_status())) == [
         "Workspace /somewhere (--workspace), policy revision abc",
-        "3 nodes in 1 graphs: 1 ready, 1 awaiting approval",
+        "3 nodes in 1 graph: 1 eligible, 1 awaiting approval",
         "Groups, 1 of 30:",
         "  graph  state   nodes  ready  runnable  running  done  title",
         "  shop   active      3      1         1        1     1  Shop",
         "Running:",
-        "  graph  node  agent    title",
-        "  shop   test  agent-1  Test it",
+        "  graph  node  agent    since  title",
+        "  shop   test  agent-1         Test it",
         "Merge queue:",
         "  repository   depth  threshold  pressured",
         "  default/web      4          3  yes",
@@ -119,7 +120,7 @@ def test_policy(run: Run) -> None:
     }
     answer = replace(policy_answer(), policy=policy, changed=True, effect=EFFECT)
     assert lines(run("schedule", "policy", "preview", "--cost", "1", policies_run=answer)) == [
-        "Policy, revision abc:",
+        "Policy if set (nothing is written), revision abc:",
         "  key                          value",
         "  weights.priority             1",
         "  weights.cost                 0.25",
@@ -148,13 +149,13 @@ def test_a_set_says_whether_it_changed_anything(run: Run) -> None:
 
 def test_tasks(run: Run) -> None:
     assert lines(run("task", "plan", "--title", "Shop")) == [
-        "Graph shop created: 1 nodes added, 1 in all",
+        "Graph shop created: 1 node added, 1 in all",
         "Shop:",
         "  node   status  priority  after  title",
         "  build  ready          0  plan   Build it",
         "next step: Ask for the next.",
     ]
-    assert lines(run("task", "list"))[0] == "shop (active, 1 nodes)"
+    assert lines(run("task", "list"))[0] == "shop (active, 1 node)"
     assert lines(run("task", "list", tasks_list=())) == [
         'No task graph. Plan one: metagit-mcp task plan --title "..." --outline FILE'
     ]
@@ -239,3 +240,59 @@ def test_wide_and_combining_marks_keep_the_columns(capsysbinary: pytest.CaptureF
         "  e\u0301     2",
         "  abcd  3",
     ]
+
+
+# --- width and time ------------------------------------------------------------------------------------------------
+
+LONG_ID = "migrate-the-orders-table"
+
+
+def wide(*ids: str, title: str = "Move every row, then drop the old column " * 4) -> Table:
+    header = (*(f"id{place}" for place, _ in enumerate(ids)), "score", "title")
+    return Table(title="Next", header=header, rows=((*ids, "12.5", title),), numbers=frozenset({"score"}))
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Callable[..., list[str]]:
+    """Return a function that draws a table at a terminal of 80 columns, and gives its lines."""
+
+    def drawn(table: Table) -> list[str]:
+        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        print_blocks([table])
+        return capsysbinary.readouterr().out.decode().splitlines()
+
+    return drawn
+
+
+def test_at_a_terminal_the_title_folds_and_no_id_breaks(terminal: Callable[..., list[str]]) -> None:
+    lines = terminal(wide(LONG_ID, "migrate-the-other-table"))
+    assert max(map(len, lines)) <= 80
+    assert sum(LONG_ID in line for line in lines) == 1
+    assert sum("Move" in line for line in lines) > 1
+
+
+def test_where_the_ids_alone_are_too_wide_the_terminal_wraps_the_line(terminal: Callable[..., list[str]]) -> None:
+    lines = terminal(wide(LONG_ID * 2, LONG_ID * 2))
+    assert [LONG_ID * 2 in line for line in lines] == [False, False, True]
+    assert lines[2].startswith(f"  {LONG_ID * 2}  {LONG_ID * 2}   12.5  Move every row")
+
+
+def test_in_a_pipe_a_title_is_cut_at_100_columns(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    print_blocks([wide(LONG_ID), wide(LONG_ID, title="漢" * 90), wide("a" * 120, title="b" * 30)])
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    assert (len(lines[2]), lines[2][-1]) == (100, "…")
+    assert lines[5].endswith(f"  {'漢' * 32}…")
+    assert lines[8] == f"  {'a' * 120}   12.5  {'b' * 19}…"
+
+
+def test_in_a_pipe_what_is_no_prose_is_whole(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    print_blocks([Table(title="Node", header=("field", "value"), rows=(("repository", "x" * 150),))])
+    assert "x" * 150 in capsysbinary.readouterr().out.decode()
+
+
+def test_times_have_no_fraction(run: Run) -> None:
+    updated = replace(NODE, updated_at="2026-11-29T12:00:00.123456+00:00", title="At 12:00:00.5 sharp")
+    shown = "\n".join(lines(run("task", "show", "build", tasks_show=updated)))
+    assert "2026-11-29T12:00:00+00:00" in shown
+    assert "At 12:00:00.5 sharp" in shown

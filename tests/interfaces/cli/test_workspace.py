@@ -143,6 +143,20 @@ def test_what_a_set_leaves_wrong_in_the_file_is_named(workspace: Path) -> None:
     assert (wrong["code"], wrong["details"]) == ("INVALID_INPUT", {"field": "weights/prority"})
 
 
+def test_a_time_that_is_none_is_refused_with_an_example(workspace: Path) -> None:
+    refused = answered("task", "update", "n000000", "--deadline", "tomorrow", cwd=workspace, code=2)
+    assert refused["message"].startswith("deadline: ")
+    assert "2026-12-01T12:00:00Z" in refused["hint"]
+
+
+def test_init_in_a_folder_of_a_workspace_asks_back(workspace: Path) -> None:
+    inner = workspace / "inner"
+    inner.mkdir()
+    refused = answered("init", cwd=inner, code=2)
+    assert (refused["code"], refused["details"]["workspace"]) == ("INVALID_INPUT", str(workspace))
+    assert answered("init", "--nested", cwd=inner)["workspace"] == str(inner)
+
+
 def test_the_workspace_comes_from_the_environment_too(workspace: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

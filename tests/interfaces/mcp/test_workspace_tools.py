@@ -189,7 +189,9 @@ def test_without_a_workspace_the_tools_say_what_to_pass(tmp_path: Path, era: str
         (["--workspace", "gone"], b"metagit-mcp serve: --workspace: gone is no metagit workspace. Pass the folder"),
     ],
 )
-def test_a_server_without_a_workspace_says_so_before_anybody_asks(tmp_path: Path, flags: list[str], line: bytes) -> None:
+def test_a_server_without_a_workspace_says_so_before_anybody_asks(
+    tmp_path: Path, flags: list[str], line: bytes
+) -> None:
     env = {name: value for name, value in ENV.items() if name != "HOME"}
     pipe = subprocess.PIPE
     command = [sys.executable, "-m", "metagit_mcp", "serve", *flags]

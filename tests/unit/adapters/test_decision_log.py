@@ -147,7 +147,7 @@ def test_what_was_logged_comes_back_newest_first(log: DecisionLogFiles) -> None:
         (
             LoggedDecision(
                 decision_id="0" * 32,
-                at="2026-11-29T12:00:00.000005+00:00",
+                at="2026-11-29T12:00:00.000005Z",
                 graph_id="g",
                 node_id="c",
                 score=3.25,
@@ -188,7 +188,7 @@ def test_what_metagit_logged_is_read_with_its_hints(log: DecisionLogFiles, path:
     assert log.recent(1)[0] == (
         LoggedDecision(
             decision_id="c03df3ce",
-            at="2026-11-29T13:52:40.430641+00:00",
+            at="2026-11-29T13:52:40.430641Z",
             graph_id="g",
             node_id="schema",
             score=0.625,

@@ -69,12 +69,13 @@ def test_a_weight_with_seven_places_is_warned_of(reader: Reader, schedule: Path)
     assert reader.warnings() == ("policy: weights.priority has more than six decimal places and is rounded half-even",)
 
 
+NOT_JSON = ".metagit/schedule/policy.json is not valid JSON"
 BAD = {
-    b"": ".metagit/schedule/policy.json is not valid JSON: EOF while parsing a value at line 1 column 0.",
+    b"": f"{NOT_JSON}: EOF while parsing a value at line 1 column 0.",
     b"[]": ".metagit/schedule/policy.json must hold one JSON object.",
     b"null": ".metagit/schedule/policy.json must hold one JSON object.",
-    b'{"weights": ': ".metagit/schedule/policy.json is not valid JSON: EOF while parsing a value at line 1 column 12.",
-    b'{"weights": {"priority": NaN}}': ".metagit/schedule/policy.json is not valid JSON: expected value at line 1 column 26.",
+    b'{"weights": ': f"{NOT_JSON}: EOF while parsing a value at line 1 column 12.",
+    b'{"weights": {"priority": NaN}}': f"{NOT_JSON}: expected value at line 1 column 26.",
     b'{"weights": null}': None,
     b'{"weights": {"priority": null}}': None,
     b'{"weights": {"priority": "2"}}': None,

@@ -11,6 +11,8 @@ from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
 from metagit_mcp.wire.responses import WorkspacePlace
 from tests.unit.adapters.second import run_as_nobody
 
+STATE = ".metagit/tasks or .metagit/schedule"
+
 
 @pytest.fixture
 def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -190,8 +192,7 @@ def test_a_worktree_leads_to_its_main_checkout(relative: bool, top: Path) -> Non
     tree = worktree(top / "trees" / "one", main, relative=relative)
     assert found(folder(tree / "src")) == (
         str(main),
-        "nearest folder with .metagit/tasks or .metagit/schedule, upward from CLAUDE_PROJECT_DIR "
-        "by way of the main checkout of its git worktree",
+        f"nearest folder with {STATE}, upward from CLAUDE_PROJECT_DIR by way of the main checkout of its git worktree",
     )
 
 
@@ -283,8 +284,7 @@ def test_init_does_not_split_a_workspace_by_accident(top: Path, inner: str) -> N
     assert caught.value.as_record() == {
         "code": "INVALID_INPUT",
         "message": f"This folder belongs to the workspace {root} already; nothing was made.",
-        "hint": "Every command finds that workspace from here. To make another one inside it: "
-        "metagit-mcp init --nested",
+        "hint": "Every command finds it from here. To make another workspace inside it: metagit-mcp init --nested",
         "details": {"field": "path", "workspace": str(root)},
         "retryable": False,
     }

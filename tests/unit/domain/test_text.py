@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from metagit_mcp.domain.text import is_id, known_word, nearest, shown, shown_id, shown_name, shown_or_none
+from metagit_mcp.domain.text import (
+    close_words,
+    is_agent_id,
+    is_id,
+    known_word,
+    nearest,
+    shown,
+    shown_id,
+    shown_name,
+    shown_or_none,
+)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_wrong_line_is_named(text: str, number: int, rule: str) -> None:
     ],
 )
 @pytest.mark.timeout(20)
-def test_a_long_line_costs_its_length_once(line: str, is_task: bool) -> None:
+def test_a_long_line_costs_its_length_once(line: str, *, is_task: bool) -> None:
     """A pattern whose parts can share the spaces takes minutes for these."""
     if is_task:
         assert parse_outline(line) == (item(line.strip()),)
