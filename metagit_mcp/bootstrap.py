@@ -14,6 +14,7 @@ from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault, die_at
 from metagit_mcp.adapters.graph_store import GraphFileStore
 from metagit_mcp.adapters.layout import WATCHED
 from metagit_mcp.adapters.policy_file import PolicyFileStore
+from metagit_mcp.adapters.schema_files import check_schemas, export_schemas
 from metagit_mcp.adapters.system import FixedClock, RandomIds, SeededIds, SystemClock
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
 from metagit_mcp.adapters.workspace_source import WorkspaceFiles
@@ -29,7 +30,14 @@ from metagit_mcp.ports import Clock, Ids, Offload
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.responses import WorkspacePlace
 
-__all__ = ["Application", "init_workspace", "open_application", "place_of"]
+__all__ = [
+    "Application",
+    "check_schemas",
+    "export_schemas",
+    "init_workspace",
+    "open_application",
+    "place_of",
+]
 
 
 @value

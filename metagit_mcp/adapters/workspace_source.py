@@ -108,8 +108,6 @@ class WorkspaceFiles:
             return ()
 
     def _is_stale(self) -> bool:
-        if not os.path.isdir(self._root):
-            return True
         self._stale.note(self._changes.drain(), with_decisions=self._wants_services())
         if self._worktrees.look():
             self._stale.add(WORKTREES, WORKTREES_NAME)

@@ -17,7 +17,7 @@ from metagit_mcp.domain.text import is_agent_id
 from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload, Warnings, WorkspaceImage
 from metagit_mcp.scheduling.eligibility import instant_text
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
-from metagit_mcp.wire.responses import GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
+from metagit_mcp.wire.responses import NodeRecord, TaskListAnswer, TaskPlanAnswer, TaskUpdateAnswer
 
 Json = dict[str, Any]
 
@@ -131,7 +131,7 @@ class Tasks:
             warnings += self._log.append_task_events([event])
         return before != after, warnings
 
-    async def list(self, graph_id: str | None, status: str | None) -> tuple[GraphRecord, ...]:
+    async def list(self, graph_id: str | None, status: str | None) -> TaskListAnswer:
         """Return one graph or all, with their nodes, or only those of one status.
 
         Raises:
@@ -139,10 +139,13 @@ class Tasks:
         """
         graphs = (await self._current.image()).graphs
         chosen = [usable_graph(graphs, graph_id)] if graph_id is not None else [graphs[name] for name in sorted(graphs)]
-        return tuple(
-            graph_record(loaded, [n.node_id for n in loaded.graph.nodes if status is None or n.status == status])
-            for loaded in chosen
-            if loaded.graph is not None
+        return TaskListAnswer(
+            graphs=tuple(
+                graph_record(loaded, [n.node_id for n in loaded.graph.nodes if status is None or n.status == status])
+                for loaded in chosen
+                if loaded.graph is not None
+            ),
+            warnings=tuple(warning for loaded in chosen for warning in loaded.warnings),
         )
 
     async def show(self, node_id: str, graph_id: str | None) -> NodeRecord:

@@ -234,8 +234,11 @@ class _Draft:
 
 def _held_back(moment: Moment, limit: int, graph_id: str | None) -> tuple[Pick, ...]:
     """Return the best `limit` nodes that `skip_on_merge_pressure` removed."""
+    skipped = moment.skipped(graph_id)
+    if not skipped:
+        return ()
     # A lane can give one of the best only if its head is among the best heads.
-    lanes = nsmallest(limit, moment.skipped(graph_id))
+    lanes = nsmallest(limit, skipped)
     best = nsmallest(
         limit, (entry for *_, name, place in lanes for entry in _skipped_entries(moment, name, place, limit))
     )

@@ -3,9 +3,8 @@
 One dataclass per question; the same one is read from MCP arguments and from command-line flags.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
-from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
@@ -200,9 +199,21 @@ def _field_hint(where: str) -> str:
     return f"{_meant(where.rpartition('/')[2], known)}Known: {', '.join(known)}."
 
 
-@cache
+_KINDS: Final[dict[type[Any], Mapping[str, str]]] = {}
+_ID_NAMES: Final[dict[type[Any], Sequence[str]]] = {}
+
+
 def _kinds(shape: type[Any]) -> Mapping[str, str]:
-    return {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
+    if shape not in _KINDS:
+        _KINDS[shape] = {name: str(each["type"]) for name, each in input_schema(shape)["properties"].items()}
+    return _KINDS[shape]
+
+
+def _id_names(shape: type[Any]) -> Sequence[str]:
+    if shape not in _ID_NAMES:
+        bounds = _metadata(shape).items()
+        _ID_NAMES[shape] = [name for name, each in bounds if each.get("pattern") == ID_PATTERN]
+    return _ID_NAMES[shape]
 
 
 def _refuse_half_characters(given: Json) -> None:
@@ -245,14 +256,8 @@ def _hint(shape: type[Any], where: str) -> str:
     return f"{name}: {described}." if described else ""
 
 
-@cache
 def _metadata(shape: type[Any]) -> Mapping[str, Mapping[Any, Any]]:
     return {each.name: each.metadata for each in fields(shape)}
-
-
-@cache
-def _id_names(shape: type[Any]) -> tuple[str, ...]:
-    return tuple(name for name, bounds in _metadata(shape).items() if bounds.get("pattern") == ID_PATTERN)
 
 
 def node_fields(request: PlannedNode | TaskUpdateRequest) -> Json:

@@ -253,6 +253,14 @@ class GraphRecord:
 
 
 @value
+class TaskListAnswer:
+    """The answer to `task list`: the graphs that can be read, and what is wrong with the others."""
+
+    graphs: tuple[GraphRecord, ...]
+    warnings: tuple[str, ...]
+
+
+@value
 class TaskPlanAnswer:
     """The answer to metagit_task_plan: the graph with the nodes that were added."""
 

@@ -1,22 +1,20 @@
-"""The published JSON Schemas, generated from the code: written to a folder, or compared with one. Knows no tool.
+"""The published JSON Schemas, generated from the code. Knows no tool and no file.
 
 Each file is the full schema of one type (draft 2020-12); what the tools list is the portable subset of it.
 """
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from metagit_mcp.domain.decision import ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
-from metagit_mcp.errors import SchemaMismatch
 from metagit_mcp.wire import requests, responses
 from metagit_mcp.wire.codec import Json, adapter
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-_SUFFIX: Final = ".schema.json"
+SUFFIX: Final = ".schema.json"
 # name of the file → (type, whether it describes what is read or what is written)
 _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
     "policy": (SchedulePolicy, "validation"),
@@ -52,30 +50,9 @@ def schema_of(name: str) -> Json:
     return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **body}
 
 
-def _text(name: str) -> str:
-    return json.dumps(schema_of(name), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def export(folder: str) -> list[str]:
-    """Write every schema into `folder`, made if need be, and return the file names."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    for name in _TYPES:
-        (target / (name + _SUFFIX)).write_text(_text(name), encoding="utf-8")
-    return [name + _SUFFIX for name in _TYPES]
-
-
-def check(folder: str) -> list[str]:
-    """Compare a folder with the code and return the names of the files, all current.
-
-    Raises:
-        SchemaMismatch: names every file that is missing, changed or too many.
-    """
-    found = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).glob("*" + _SUFFIX)}
-    wanted = {name + _SUFFIX: _text(name) for name in _TYPES}
-    wrong = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
-    if wrong:
-        raise SchemaMismatch(
-            f"These schemas differ from the code: {', '.join(wrong)}.", hint="Run: make schemas", files=wrong
-        )
-    return sorted(wanted)
+def schema_files() -> dict[str, str]:
+    """Return every published schema as the text of its file, by file name."""
+    return {
+        name + SUFFIX: json.dumps(schema_of(name), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        for name in _TYPES
+    }

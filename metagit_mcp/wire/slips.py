@@ -14,7 +14,7 @@ from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.text import close_words, shown_id
 from metagit_mcp.wire.codec import is_plain_key
 
-SMALL: Final = 64 * 1024
+SMALL: Final = 16 * 1024
 # A file with more unknown fields than that has fields of a program, not slips.
 _MOST_SEEN: Final = 50
 _CLOSENESS: Final = 0.8

@@ -77,7 +77,12 @@ def odd_files(folder: Path) -> dict[str, str]:
         os.chdir(folder)
         bound.bind("socket.json")
         os.chdir(here)
-    for name, target in {"device": "/dev/zero", "outside": "/etc/passwd", "loop": "loop.json", "dangling": "no"}.items():
+    for name, target in {
+        "device": "/dev/zero",
+        "outside": "/etc/passwd",
+        "loop": "loop.json",
+        "dangling": "no",
+    }.items():
         (folder / f"{name}.json").symlink_to(target)
     return {
         "folder": "a folder",

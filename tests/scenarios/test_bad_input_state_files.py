@@ -91,7 +91,15 @@ def test_junk_in_each_log_is_passed_over_and_nothing_is_appended_onto_a_torn_lin
         assert all(isinstance(json.loads(line), dict) for line in added[:-1])
 
 
-DAMAGE = [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"worktrees": 5, "graphs": 5, "approvals": 5, "policy": 5}', b"[" * 9_999]
+DAMAGE = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    b'{"worktrees": 5, "graphs": 5, "approvals": 5, "policy": 5}',
+    b"[" * 9_999,
+]
 PLACES = {
     "worktrees/worktrees.json": "no worktree counts",
     "merges/m.json": "it is not counted",
@@ -209,7 +217,10 @@ def test_another_users_workspace_answers_and_refuses_to_write(root: Path) -> Non
     (graphs_of(root) / "private.json").chmod(0o600)
     before = files(root)
     answers = as_nobody(root, {**READS, **WRITES})
-    assert {name: code for name, (code, _) in answers.items()} == {**dict.fromkeys(READS, 0), **dict.fromkeys(WRITES, 5)}
+    assert {name: code for name, (code, _) in answers.items()} == {
+        **dict.fromkeys(READS, 0),
+        **dict.fromkeys(WRITES, 5),
+    }
     assert {answers[name][1]["code"] for name in WRITES} == {"READ_ONLY"}
     preview = answers["preview"][1]
     assert offered(preview) == ["a"]

@@ -103,10 +103,7 @@ class InotifyChanges:
 
     def _is_moved(self) -> bool:
         """Say whether a folder that no watch covers was replaced: the root itself or one behind a link."""
-        for folder in self._compared:
-            if identity_of(self._path(folder)) != self._identities[folder]:
-                return True
-        return False
+        return any(identity_of(self._path(folder)) != self._identities[folder] for folder in self._compared)
 
     def _watch(self) -> None:
         former = {*self._children, *self._names}

@@ -31,6 +31,11 @@ class Signatures(Generic[Key]):
     def __len__(self) -> int:
         return len(self._known)
 
+    @property
+    def are_settled(self) -> bool:
+        """Whether no file is young, so that files that look the same are the same."""
+        return not self._young
+
     def replace(self, fresh: Mapping[Key, Signature]) -> set[Key]:
         """Remember how all files look now; return those that look different or were last seen too young."""
         changed = self._settled()
@@ -62,10 +67,13 @@ class Signatures(Generic[Key]):
 
 
 def signature_of(found: os.stat_result) -> Signature:
-    """Return how a file looks; of a folder only which one it is, since its times follow its content."""
-    if stat.S_ISDIR(found.st_mode):
-        return (0, 0, 0, found.st_ino, found.st_mode)
-    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode)
+    """Return how a file looks; of a folder only which one it is."""
+    return lasting((found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode))
+
+
+def lasting(look: Signature) -> Signature:
+    """Return what lasts of a look: of a folder only which one it is, since its times follow its content."""
+    return (0, 0, 0, look[3], look[4]) if stat.S_ISDIR(look[4]) else look
 
 
 def identity_of(path: str) -> tuple[int, int, int] | None:

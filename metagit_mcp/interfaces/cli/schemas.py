@@ -21,9 +21,9 @@ def schemas() -> None:
 @click.pass_obj
 def export_command(invocation: Invocation, folder: str) -> None:
     """Write all schemas into FOLDER (default: schemas)."""
-    from metagit_mcp.wire.schemas import export
+    from metagit_mcp.bootstrap import export_schemas
 
-    _show(invocation, folder, export(folder), "written")
+    _show(invocation, folder, export_schemas(folder), "written")
 
 
 @schemas.command(
@@ -36,9 +36,9 @@ def export_command(invocation: Invocation, folder: str) -> None:
 @click.pass_obj
 def check_command(invocation: Invocation, folder: str) -> None:
     """Compare FOLDER (default: schemas) with the program; ends with 2 when a schema differs."""
-    from metagit_mcp.wire.schemas import check
+    from metagit_mcp.bootstrap import check_schemas
 
-    _show(invocation, folder, check(folder), "current")
+    _show(invocation, folder, check_schemas(folder), "current")
 
 
 def _show(invocation: Invocation, folder: str, names: list[str], state: str) -> None:

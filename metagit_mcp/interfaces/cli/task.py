@@ -104,10 +104,10 @@ def update_command(invocation: Invocation, /, node: str | None, node_id: str | N
 @shared_flags
 @click.pass_obj
 def list_command(invocation: Invocation, graph_id: str | None, status: str | None) -> None:
-    """List the task graphs and their nodes. With --json: {"graphs": [...]}, never cut."""
+    """List the task graphs and their nodes. With --json: {"graphs": [...], "warnings": [...]}, never cut."""
     request = parse_request(StatusRequest, {"graph_id": graph_id})
-    graphs = finished(invocation.application().tasks.list(request.graph_id, _known(status)))
-    invocation.show_record({"graphs": [plain(graph) for graph in graphs]}, view_graphs(graphs))
+    answer = finished(invocation.application().tasks.list(request.graph_id, _known(status)))
+    invocation.show_record(plain(answer), view_graphs(answer))
 
 
 def _known(status: str | None) -> str | None:

@@ -1,12 +1,19 @@
 """How graphs and nodes look to people. It must not print, nor know where they are kept."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from metagit_mcp.interfaces.cli.output import Block, Table
 from metagit_mcp.interfaces.cli.views_schedule import counted, view_remarks, without_fraction
 from metagit_mcp.wire.codec import plain
-from metagit_mcp.wire.responses import ApprovalAnswer, GraphRecord, NodeRecord, TaskPlanAnswer, TaskUpdateAnswer
+from metagit_mcp.wire.responses import (
+    ApprovalAnswer,
+    GraphRecord,
+    NodeRecord,
+    TaskListAnswer,
+    TaskPlanAnswer,
+    TaskUpdateAnswer,
+)
 
 _INSTANTS: Final = frozenset({"deadline", "not_before", "updated_at", "created_at"})
 
@@ -34,15 +41,14 @@ def view_approval(answer: ApprovalAnswer) -> Iterator[Block]:
     yield from view_remarks(answer.warnings, answer.next_step)
 
 
-def view_graphs(graphs: Iterable[GraphRecord]) -> Iterator[Block]:
-    """Yield each graph with its nodes."""
-    empty = True
-    for graph in graphs:
-        empty = False
+def view_graphs(answer: TaskListAnswer) -> Iterator[Block]:
+    """Yield each graph with its nodes, and what is wrong with the others."""
+    for graph in answer.graphs:
         yield f"{graph.graph_id} ({graph.status}, {counted(graph.nodes_total, 'node')})"
         yield _nodes(graph)
-    if empty:
+    if not answer.graphs and not answer.warnings:
         yield 'No task graph. Plan one: metagit-mcp task plan --title "..." --outline FILE'
+    yield from view_remarks(answer.warnings, "")
 
 
 def view_node(node: NodeRecord) -> Iterator[Block]:

@@ -23,6 +23,7 @@ from metagit_mcp.wire.responses import (
     ReasonCount,
     RunningNode,
     StatusAnswer,
+    TaskListAnswer,
 )
 from tests.interfaces.mcp.fake_application import (
     AT,
@@ -104,7 +105,7 @@ SAMPLES: dict[str, Any] = {
     "policies.run": policy_answer(),
     "tasks.plan": plan_answer(),
     "tasks.update": update_answer(),
-    "tasks.list": (plan_answer().graph,),
+    "tasks.list": TaskListAnswer(graphs=(plan_answer().graph,), warnings=()),
     "tasks.show": NODE,
     "work.approvable": (NODE, "digest of build"),
     "work.approve": APPROVAL,

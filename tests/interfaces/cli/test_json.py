@@ -41,7 +41,7 @@ def test_the_line_is_what_the_tool_answers(run: Run, line: str, use_case: str) -
 def test_what_no_tool_answers_has_a_shape_of_its_own(run: Run) -> None:
     assert run("schedule", "count", "--runnable", "--json").record == {"runnable_count": 7}
     assert run("schedule", "plan", "--mermaid", "--json").record == {"mermaid": MERMAID}
-    assert run("task", "list", "--json").record == {"graphs": [plain(plan_answer().graph)]}
+    assert run("task", "list", "--json").record == {"graphs": [plain(plan_answer().graph)], "warnings": []}
     assert run("task", "show", "build", "--json").record == {"node": plain(NODE)}
     assert run("work", "approve", "build", "--operator", "ada", "--json").record == plain(APPROVAL)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.interfaces.cli.output import Table, print_blocks
-from metagit_mcp.wire.responses import ReasonCount
+from metagit_mcp.wire.responses import ReasonCount, TaskListAnswer
 from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status
 from tests.interfaces.cli.fake_program import HOSTILE
 from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer, policy_answer, status_answer
@@ -156,7 +156,7 @@ def test_tasks(run: Run) -> None:
         "next step: Ask for the next.",
     ]
     assert lines(run("task", "list"))[0] == "shop (active, 1 node)"
-    assert lines(run("task", "list", tasks_list=())) == [
+    assert lines(run("task", "list", tasks_list=TaskListAnswer(graphs=(), warnings=()))) == [
         'No task graph. Plan one: metagit-mcp task plan --title "..." --outline FILE'
     ]
     node = replace(NODE, acceptance=("It runs", "It stays up"), capabilities=())

@@ -144,7 +144,9 @@ def test_what_a_set_leaves_wrong_in_the_file_is_named(workspace: Path) -> None:
 
 
 def test_a_time_that_is_none_is_refused_with_an_example(workspace: Path) -> None:
-    refused = answered("task", "update", "n000000", "--deadline", "tomorrow", cwd=workspace, code=2)
+    refused = answered(
+        "task", "update", "n000000", "--graph-id", "g0000", "--deadline", "tomorrow", cwd=workspace, code=2
+    )
     assert refused["message"].startswith("deadline: ")
     assert "2026-12-01T12:00:00Z" in refused["hint"]
 

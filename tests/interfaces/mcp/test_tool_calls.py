@@ -104,8 +104,8 @@ async def test_what_is_absent_is_left_out(mode: str) -> None:
 
 
 async def test_the_client_finds_an_answer_that_breaks_the_schema(mode: str) -> None:
-    async def wrong(_application: object, _arguments: Json) -> Json:
-        return {"decisions": "none"}
+    async def wrong(_application: object, _arguments: Json) -> tuple[Json, bytes]:
+        return {"decisions": "none"}, b'{"decisions":"none"}'
 
     entry = replace(TOOLS[0], name="wrong", call=wrong)
     async with Client(build_server(FakeApplication().opened, SETTINGS, [entry]), mode=mode) as client:

@@ -61,7 +61,7 @@ class Desk:
         return fitted(finished(self.application.work.approve(node_id, graph_id, person, digest)))
 
     def listed(self, graph_id: str | None = None, status: str | None = None) -> list[Json]:
-        return [plain(each) for each in finished(self.application.tasks.list(graph_id, status))]
+        return [plain(each) for each in finished(self.application.tasks.list(graph_id, status)).graphs]
 
     def shown(self, node_id: str, graph_id: str | None = None) -> Json:
         return plain(finished(self.application.tasks.show(node_id, graph_id)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,7 +11,6 @@ from jsonschema import Draft202012Validator
 from metagit_mcp.domain.decision import DispatchHints, Handoff, ScheduleDecision
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
-from metagit_mcp.errors import SchemaMismatch
 from metagit_mcp.wire.answer_size import LIMIT, fitted
 from metagit_mcp.wire.codec import compact, plain
 from metagit_mcp.wire.policy_codec import shown_policy
@@ -22,11 +20,8 @@ from metagit_mcp.wire.responses import (
     PolicyAnswer,
     TaskUpdateAnswer,
 )
-from metagit_mcp.wire.schemas import check, export, schema_names, schema_of
+from metagit_mcp.wire.schemas import schema_names, schema_of
 from tests.snapshots import NOW, group, task
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EMPTY = NextAnswer(
     decisions=(),
@@ -156,28 +151,3 @@ def test_a_published_schema_is_one(name: str) -> None:
 def test_what_we_write_and_read_fits_its_schema(name: str, record: dict[str, Any]) -> None:
     assert list(Draft202012Validator(schema_of(name)).iter_errors(record)) == []
     assert group("g").graph is not None
-
-
-def test_schemas_are_exported_and_checked(tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "schemas"
-    names = sorted(f"{name}.schema.json" for name in schema_names())
-    assert sorted(export(str(folder))) == check(str(folder)) == names
-    assert sorted(path.name for path in folder.iterdir()) == names
-    assert json.loads((folder / "policy.schema.json").read_text())["$id"] == "metagit://schemas/policy"
-
-
-def test_a_schema_that_differs_is_missing_or_too_many_is_named(tmp_path: Path) -> None:
-    export(str(tmp_path))
-    (tmp_path / "policy.schema.json").write_text("{}")
-    (tmp_path / "event.schema.json").unlink()
-    (tmp_path / "old.schema.json").write_text("{}")
-    with pytest.raises(SchemaMismatch) as refused:
-        check(str(tmp_path))
-    wrong = ["event.schema.json", "old.schema.json", "policy.schema.json"]
-    assert refused.value.as_record() == {
-        "code": "SCHEMA_VALIDATION_FAILED",
-        "message": f"These schemas differ from the code: {', '.join(wrong)}.",
-        "hint": "Run: make schemas",
-        "details": {"files": wrong},
-        "retryable": False,
-    }
