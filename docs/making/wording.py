@@ -17,7 +17,7 @@ ANSWER_FIELDS = {
     "groups": "Up to twenty Groups by id; `after_group` gives the following ones.",
     "groups_total": "How many Groups there are.",
     "merge_pressure": "Repositories with queued or running merges.",
-    "needs_person": "Up to twenty nodes or graph files that wait for a person, each with the command or file that mends it.",
+    "needs_person": "Up to twenty nodes or graph files that wait for a person, each with its command or file.",
     "needs_person_total": "How many such nodes there are.",
     "next_step": "What to do now, in one sentence.",
     "node": "The node after the change.",

@@ -66,7 +66,7 @@ class Current:
         if self._queue is None:  # pragma: no cover - a finished catch-up leaves a queue wherever there is a policy
             raise AssertionError
         now = self._clock.now()
-        self._queue.refresh(snapshot_of(image, policy, now))
+        self._queue.go_on(now)
         return View(image=image, policy=policy, queue=self._queue, now=now)
 
     async def _follow(self) -> None:

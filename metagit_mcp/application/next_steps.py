@@ -1,7 +1,7 @@
 """What to do after an answer, in one sentence of ids, numbers and commands. Decides nothing."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from metagit_mcp.domain.decision import ScheduleDecision
@@ -26,7 +26,7 @@ _HELP: Final[dict[ReasonKind, str]] = {
 }
 
 
-def after_next(decisions: Sequence[ScheduleDecision], counted: Census, graphs: Sequence[LoadedGraph]) -> str:
+def after_next(decisions: Sequence[ScheduleDecision], counted: Census, graphs: Collection[LoadedGraph]) -> str:
     """Return what the asker of `next` does now; `graphs` are those that were asked about."""
     if not decisions:
         return _nothing(counted, graphs)
@@ -38,7 +38,7 @@ def after_next(decisions: Sequence[ScheduleDecision], counted: Census, graphs: S
     )
 
 
-def _nothing(counted: Census, graphs: Sequence[LoadedGraph]) -> str:
+def _nothing(counted: Census, graphs: Collection[LoadedGraph]) -> str:
     if not graphs:
         return (
             "There is no task graph here: none was planned yet, or .metagit was removed. metagit_task_plan makes one."
@@ -51,7 +51,7 @@ def _nothing(counted: Census, graphs: Sequence[LoadedGraph]) -> str:
     return "Nothing can be started now. " + "; ".join(parts) + "."
 
 
-def is_all_finished(counted: Census, graphs: Sequence[LoadedGraph]) -> bool:
+def is_all_finished(counted: Census, graphs: Collection[LoadedGraph]) -> bool:
     """Say whether there is work and all of it is finished, as far as every graph can be read."""
     left = any(nodes for kind, nodes in counted.not_eligible.items() if kind != "finished")
     return bool(graphs) and not (counted.runnable or left or any(each.graph is None for each in graphs))

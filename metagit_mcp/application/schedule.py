@@ -1,6 +1,6 @@
 """What next, and how do things stand: the questions about the order of work. Writes nothing but the decision log."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from metagit_mcp.application.caller import Caller
@@ -165,9 +165,9 @@ def _said(row: ScheduleDecision | LoggedDecision) -> tuple[object, ...]:
     return (row.graph_id, row.node_id, row.agent_id, row.score, row.reasons, bool(row.skipped))
 
 
-def _asked_about(view: View, graph_id: str | None) -> Sequence[LoadedGraph]:
+def _asked_about(view: View, graph_id: str | None) -> Collection[LoadedGraph]:
     graphs = view.image.graphs
-    return tuple(graphs.values()) if graph_id is None else (graphs[graph_id],)
+    return graphs.values() if graph_id is None else (graphs[graph_id],)
 
 
 def _brief(made: ScheduleDecision) -> ScheduleDecision:

@@ -5,6 +5,7 @@ costs the changed Group, and one without a change only its picks.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
@@ -82,6 +83,11 @@ class WorkspaceQueue:
         self._holds: dict[str, Holds] = {}
         self._quiet = Quiet()
         self._rebuild(set(snapshot.graphs))
+
+    def go_on(self, now: datetime) -> None:
+        """Take over another instant; while time alone changes nothing, the former one is as good."""
+        if not self._quiet.holds_at(now):
+            self.refresh(replace(self.snapshot, now=now))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Take over another snapshot; only Groups that it, the policy or the time changed are built again."""

@@ -2,8 +2,8 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
@@ -14,7 +14,7 @@ from metagit_mcp.domain.text import is_id, shown, shown_or_none
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
 from metagit_mcp.scheduling.eligibility import Reason
-from metagit_mcp.scheduling.moment import is_warm
+from metagit_mcp.scheduling.moment import Told, is_warm
 from metagit_mcp.scheduling.scoring import factors, reasons
 from metagit_mcp.scheduling.snapshot import Asker
 
@@ -34,18 +34,17 @@ def decision(
     if key not in told:
         if len(told) >= _TOLD_KEPT:
             told.clear()
-        told[key] = _told(queue, asker, pick, at, skipped=skipped)
-    return replace(told[key], decision_id=decision_id, at=at)
+        told[key] = _told(queue, asker, pick, skipped=skipped)
+    return told[key](decision_id=decision_id, at=at)
 
 
-def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, at: datetime, *, skipped: bool) -> ScheduleDecision:
-    """All of a decision that stays the same until something changes."""
+def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> Told:
+    """All of a decision that stays the same until something changes; what is left to say are its id and its time."""
     node, group = pick.node, queue.groups[pick.graph_id]
     scored = queue.moment(asker).scored(group, node, queue.snapshot)
     said = reasons(node, scored, queue.snapshot.policy)
-    return ScheduleDecision(
-        decision_id="",
-        at=at,
+    return partial(
+        ScheduleDecision,
         graph_id=pick.graph_id,
         node_id=node.node_id,
         title=shown(node.title),

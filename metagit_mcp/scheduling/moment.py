@@ -5,7 +5,7 @@ across Groups and no plan.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import heapify
 from typing import TYPE_CHECKING
@@ -27,6 +27,8 @@ Head = tuple[int, int, str, int]
 # The same with the Group's id in place of the lane's, then with both.
 Top = tuple[int, int, str, str]
 SkippedHead = tuple[int, int, str, str, int]
+# Makes a decision of its id and its time.
+Told = Callable[..., "ScheduleDecision"]
 _NO_TERMS = RepositoryTerms()
 
 
@@ -73,7 +75,7 @@ class Moment:
             ),
         )
         # What was said of picks, by graph, node, agent and whether skipped: the same until something changes.
-        self.told: dict[tuple[str, str, str, bool], ScheduleDecision] = {}
+        self.told: dict[tuple[str, str, str, bool], Told] = {}
         self._standings: dict[str, Standing] = {}
         self._runnable = self._ready = 0
         self._not_eligible: Counter[ReasonKind] = Counter()

@@ -81,7 +81,7 @@ def test_time_that_passes_or_goes_back_is_as_a_fresh_build_at_that_time(data: st
     for now in data.draw(st.lists(instants(), min_size=1, max_size=4)):
         plan(queue, asker, 1)
         snapshot = replace(snapshot, now=now)
-        queue.refresh(snapshot)
+        queue.go_on(now)
         assert_same(queue, WorkspaceQueue(snapshot), asker)
     assert_as_oracle(queue, replace(workspace, now=snapshot.now), asker)
 

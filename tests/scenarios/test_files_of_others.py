@@ -163,7 +163,7 @@ def test_a_broken_policy_stops_next_and_names_the_file(root: Path) -> None:
     policy_path(root).write_text('{"weights": {"priority": SECRET')
     code, message = answer("next_of", root)
     assert code == "POLICY_INVALID"
-    assert message.startswith("policy.json is not valid JSON: ")
+    assert message.startswith(".metagit/schedule/policy.json is not valid JSON: ")
     assert "SECRET" not in message
     assert answer("update", root, 'node_id="a"', "priority=3")["node"]["priority"] == 3
 

@@ -61,7 +61,7 @@ class InotifyChanges:
         self._children: dict[int, set[str]] = {}
         self._names: dict[int, list[str]] = {}
         self._identities: dict[str, tuple[int, int, int] | None] = {}
-        self._compared: tuple[str, ...] = ()
+        self._compared: list[tuple[str, tuple[int, int, int] | None]] = []
         self._watch()
 
     def drain(self) -> ChangedPaths | Everything:
@@ -103,7 +103,7 @@ class InotifyChanges:
 
     def _is_moved(self) -> bool:
         """Say whether a folder that no watch covers was replaced: the root itself or one behind a link."""
-        return any(identity_of(self._path(folder)) != self._identities[folder] for folder in self._compared)
+        return any(identity_of(path) != known for path, known in self._compared)
 
     def _watch(self) -> None:
         former = {*self._children, *self._names}
@@ -117,7 +117,8 @@ class InotifyChanges:
                 self._queue.rm_watch(wd)
         if unwatched != self._unwatched:
             self._unwatched, self._by_stat = unwatched, self._look_at(unwatched)
-        self._compared = ("", *(folder for folder in self._folders if self._is_behind_link(folder)))
+        compared = ("", *(folder for folder in self._folders if self._is_behind_link(folder)))
+        self._compared = [(self._path(folder), self._identities[folder]) for folder in compared]
         self._links = {link for names in self._names.values() for name in names for link in self._found(name)}
         self._targets.replace(self._target_signatures())
 

@@ -125,7 +125,7 @@ def test_time_alone_makes_a_node_eligible_and_a_clock_that_goes_back_takes_it_ag
     before = snapshot_of(group("g", task("a", not_before=NOW + HOUR)))
     queue = WorkspaceQueue(before)
     for hours, expected in ((0, []), (1, ["a"]), (0, []), (2, ["a"]), (-1, [])):
-        queue.refresh(replace(before, now=NOW + hours * HOUR))
+        queue.go_on(NOW + hours * HOUR)
         assert names(queue) == expected
 
 
