@@ -5,6 +5,7 @@ cannot be understood is passed over with a warning.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,28 +29,43 @@ _LONGEST_TEXT: Final = 200
 _HINT_DEFAULTS: Final[Json] = {"title": "", "project": None, "repository": None, "agent_id": None, "priority": 0}
 
 
+Recent = tuple[Sequence[LoggedDecision], Sequence[str]]
+
+
 class DecisionLogFiles:
     """The logs of one workspace: decisions and audit in schedule/, scheduler and taskgraph in events/."""
 
     def __init__(self, root: str) -> None:
         """Touch nothing yet."""
         self._root = root
+        self._answered: tuple[object, Recent] | None = None
 
-    def recent(self, count: int, graph_id: str | None = None) -> tuple[Sequence[LoggedDecision], Sequence[str]]:
-        """Return up to `count` newest decisions, newest first, and warnings about lines that cannot be read."""
+    def recent(self, count: int, graph_id: str | None = None) -> Recent:
+        """Return up to `count` newest decisions, newest first, and warnings about lines that cannot be read.
+
+        The same question is answered without reading while the log looks the same: it only ever grows.
+        """
         if count < 1:
             return (), ()
-        reach = count if graph_id is None else max(count, _FIRST_LOOK)
+        question = (count, graph_id, _look(f"{self._root}/{DECISIONS}"))
+        if self._answered is not None and self._answered[0] == question:
+            return self._answered[1]
         try:
-            while True:
-                tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=reach)
-                rows = tail.rows if graph_id is None else _naming(tail.rows, graph_id)
-                found, bad = _understood(rows, count, graph_id)
-                if len(found) >= count or tail.complete or reach >= _FURTHEST:
-                    return found, _warnings(tail, bad)
-                reach = min(_FURTHEST, reach * 8)
+            recent = self._read_recent(count, graph_id)
         except StoreUnavailable as error:
             return (), (error.message,)
+        self._answered = (question, recent)
+        return recent
+
+    def _read_recent(self, count: int, graph_id: str | None) -> Recent:
+        reach = count if graph_id is None else max(count, _FIRST_LOOK)
+        while True:
+            tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=reach)
+            rows = tail.rows if graph_id is None else _naming(tail.rows, graph_id)
+            found, bad = _understood(rows, count, graph_id)
+            if len(found) >= count or tail.complete or reach >= _FURTHEST:
+                return found, _warnings(tail, bad)
+            reach = min(_FURTHEST, reach * 8)
 
     def at_state(self, state_version: str, reach: int) -> Sequence[LoggedDecision]:
         """Return the decisions at one state among the newest `reach` lines; see `ports.DecisionLog`."""
@@ -84,6 +100,14 @@ class DecisionLogFiles:
     def _append(self, path: str, kind: str, rows: Iterable[Json], mode: int) -> None:
         lines = [json.dumps(row, allow_nan=False).encode() for row in rows]
         append_lines(f"{self._root}/{path}", lines, root=self._root, kind=kind, mode=mode)
+
+
+def _look(path: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _decision_row(decision: ScheduleDecision) -> Json:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from metagit_mcp.adapters.files import FileImage, read_regular
 from metagit_mcp.adapters.kept import EMPTY_LESSON, NO_NODES, Kept, Lesson, Nodes, graph_lesson, lacks
 from metagit_mcp.adapters.layout import GRAPHS
+from metagit_mcp.adapters.memory import give_back
 from metagit_mcp.adapters.patience import Draft, Patience
 from metagit_mcp.adapters.refusals import FileRefused
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
@@ -20,6 +21,8 @@ from metagit_mcp.wire.codec import compact
 from metagit_mcp.wire.graph_codec import content_digest, invalid_graph, load_graph
 
 _SUFFIX: Final = ".json"
+# Bytes of a file from which the memory that parsing it took is worth a millisecond.
+_LARGE: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,8 @@ class GraphFiles:
             reading = former
         else:
             reading = _unchanged(former, read_graph(graph_id, image.raw, kept))
+            if len(image.raw) >= _LARGE:
+                give_back()
         is_half = reading.loaded.graph is None and self._patience.is_young(image.signature[0])
         return Draft(reading, passing=is_half)
 

@@ -115,8 +115,9 @@ def graph_lesson(loaded: LoadedGraph, kept: Nodes) -> Lesson:
     if loaded.graph is None:
         return EMPTY_LESSON
     found: dict[Path, Any] = {}
-    for node in loaded.graph.nodes:
-        if _own_values(node) != _NO_VALUES:
+    nodes = loaded.graph.nodes
+    for node, own in zip(nodes, map(_own_values, nodes), strict=True):
+        if own != _NO_VALUES:
             values = plain(node)
             found.update({(node.node_id, name): values[name] for name in OWN_NODE_FIELDS if name in values})
     ended = {path: each for path, each in _flat_nodes(kept) if path not in found and path[0] not in loaded.defects}

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final
 
 from metagit_mcp.adapters.approvals import ApprovalFile
-from metagit_mcp.adapters.changes import Changes
+from metagit_mcp.adapters.changes import NOTHING, Changes
 from metagit_mcp.adapters.graph_files import GraphFiles
 from metagit_mcp.adapters.kept import Kept, learn, read_kept
 from metagit_mcp.adapters.layout import (
@@ -108,7 +108,9 @@ class WorkspaceFiles:
             return ()
 
     def _is_stale(self) -> bool:
-        self._stale.note(self._changes.drain(), with_decisions=self._wants_services())
+        report = self._changes.drain()
+        if report is not NOTHING:
+            self._stale.note(report, with_decisions=self._wants_services())
         if self._worktrees.look():
             self._stale.add(WORKTREES, WORKTREES_NAME)
         return bool(self._stale)

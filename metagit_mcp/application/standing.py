@@ -70,7 +70,7 @@ def status_answer(
         needs_person_total=len(persons),
         waiting=tuple(_waiting(name, held) for name, held in waiting[:_WAITING_SHOWN]),
         waiting_total=len(waiting),
-        recent_decisions=tuple(row if request.detail == "full" else replace(row, factors=None) for row in recent),
+        recent_decisions=tuple(recent if request.detail == "full" else map(_without_factors, recent)),
         merge_pressure=tuple(_pressure(view)),
         state_version=view.image.state_version,
         truncated=False,
@@ -79,6 +79,10 @@ def status_answer(
         next_step=_next_step(view, counted, graph_ids, needs_person=bool(persons)),
         explain=None if request.node_id is None else _explain(view, asker, request),
     )
+
+
+def _without_factors(row: LoggedDecision) -> LoggedDecision:
+    return row if row.factors is None else replace(row, factors=None)
 
 
 def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:

@@ -10,6 +10,7 @@ from dataclasses import field, replace
 from itertools import chain
 from typing import Final, TypeVar
 
+from metagit_mcp.domain.hierarchy import Descent
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, STATUSES, TaskNode, effective_tokens, is_parked
 from metagit_mcp.domain.text import shown_id
 from metagit_mcp.domain.value import value
@@ -24,7 +25,7 @@ class Structure:
 
     `ranks` is how critical each node is (`upward_ranks`). `burdens` is what each parent makes its children wait for by
     itself; `heard` leads from each parent to the nearest one, itself included, that may make a child wait (None: no
-    such), so that a walk upwards passes over all others.
+    such), so that a walk upwards passes over all others, and `lost` to the nearest that is missing or cancelled.
     """
 
     by_id: Mapping[str, TaskNode]
@@ -33,6 +34,7 @@ class Structure:
     cycles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     burdens: Mapping[str, Sequence[str]] = field(default_factory=dict)
     heard: Mapping[str, str | None] = field(default_factory=dict)
+    lost: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def structure(nodes: Sequence[TaskNode], broken: Collection[str] = ()) -> Structure:
@@ -53,8 +55,15 @@ def structure(nodes: Sequence[TaskNode], broken: Collection[str] = ()) -> Struct
     shape = Structure(by_id=by_id, children=children, ranks=_ranks_around_circles(by_id) if ranks is None else ranks)
     if ranks is not None and not children:
         return shape
-    burdens = {parent_id: tuple(_burdens(shape, parent_id, broken)) for parent_id in children}
-    return replace(shape, cycles=_cycles(shape), burdens=burdens, heard=_heard(by_id, burdens))
+    descent = Descent({node_id: node.parent_id for node_id, node in by_id.items()}, children)
+    burdens = {parent_id: tuple(_burdens(shape, parent_id, broken, descent)) for parent_id in children}
+    return replace(
+        shape,
+        cycles=_cycles(shape, descent),
+        burdens=burdens,
+        heard=_nearest(by_id, burdens, lambda name: bool(burdens[name]) or _may_hold(by_id[name])),
+        lost=_nearest(by_id, burdens, lambda name: name not in by_id or by_id[name].status == "cancelled"),
+    )
 
 
 def _doubt(node: TaskNode) -> tuple[bool, str]:
@@ -69,16 +78,32 @@ def unmet(shape: Structure, node: TaskNode) -> Iterator[str]:
 
     Empty exactly when status, dependencies and hierarchy let the node run.
     """
-    if node.node_id in shape.cycles:
-        yield "cycle " + cycle_text(shape.cycles[node.node_id])
-    if node.status not in STATUSES:
-        yield f"unknown status {shown_id(node.status)}"
-    yield from _unmet_dependencies(shape, node.depends_on)
+    yield from unmet_itself(shape, node)
     for ancestor_id in ancestors_heard(shape, node):
         yield from shape.burdens[ancestor_id]
     for child in shape.children.get(node.node_id, ()):
         if shape.by_id[child].status not in FINISHED_STATUSES:
             yield f"open child {child}"
+
+
+def unmet_itself(shape: Structure, node: TaskNode) -> Iterator[str]:
+    """Yield of `unmet` what lies neither in the node's parents nor in its children, in the same order."""
+    if node.node_id in shape.cycles:
+        yield "cycle " + cycle_text(shape.cycles[node.node_id])
+    if node.status not in STATUSES:
+        yield f"unknown status {shown_id(node.status)}"
+    yield from _unmet_dependencies(shape, node.depends_on)
+
+
+def unmet_for_good(shape: Structure, node: TaskNode) -> Iterator[str]:
+    """Yield of `unmet` what no living parent or child can end, and of the lost parents only the nearest.
+
+    A deep hierarchy makes its nodes wait for as much as its depth squared; nobody is told that but by `unmet`.
+    """
+    yield from unmet_itself(shape, node)
+    lost = None if node.parent_id is None else shape.lost.get(node.parent_id)
+    if lost is not None:
+        yield from shape.burdens[lost]
 
 
 def waits_for_dependency(shape: Structure, node: TaskNode) -> bool:
@@ -105,7 +130,7 @@ def _state_word(node: TaskNode) -> str:
     return "failed" if is_parked(node) else "unfinished"
 
 
-def _burdens(shape: Structure, parent_id: str, broken: Collection[str]) -> Iterator[str]:
+def _burdens(shape: Structure, parent_id: str, broken: Collection[str], descent: Descent) -> Iterator[str]:
     """Yield what a parent makes its children wait for; it does not make them wait for each other."""
     parent = shape.by_id.get(parent_id)
     if parent is None:
@@ -119,25 +144,30 @@ def _burdens(shape: Structure, parent_id: str, broken: Collection[str]) -> Itera
             yield f"parent {parent_id} unknown status"
         elif parent.status == "blocked":
             yield f"parent {parent_id} blocked"
-        outside = [name for name in parent.depends_on if not _is_below(shape, name, parent_id)]
+        outside = [name for name in parent.depends_on if not descent.is_below(name, parent_id)]
         for detail in _unmet_dependencies(shape, outside):
             yield f"parent {parent_id}: {detail}"
 
 
-def _heard(by_id: Mapping[str, TaskNode], burdens: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
-    """Lead from each parent to the nearest one that may make a child wait; a silent circle of parents leads nowhere."""
-    heard: dict[str, str | None] = {}
-    for start in burdens:
+def _nearest(
+    by_id: Mapping[str, TaskNode], parents: Iterable[str], is_meant: Callable[[str], bool]
+) -> dict[str, str | None]:
+    """Lead from each parent to the nearest one, itself included, that is meant; a circle without one leads nowhere.
+
+    A parent that is missing must be meant.
+    """
+    found: dict[str, str | None] = {}
+    for start in parents:
         passed: dict[str, None] = {}
         at: str | None = start
-        while at is not None and at not in heard and at not in passed:
-            if burdens[at] or _may_hold(by_id[at]):
-                heard[at] = at
+        while at is not None and at not in found and at not in passed:
+            if is_meant(at):
+                found[at] = at
             else:
                 passed[at] = None
                 at = by_id[at].parent_id
-        heard.update(dict.fromkeys(passed, None if at is None else heard.get(at)))
-    return heard
+        found.update(dict.fromkeys(passed, None if at is None else found.get(at)))
+    return found
 
 
 def _may_hold(node: TaskNode) -> bool:
@@ -155,17 +185,6 @@ def ancestors_heard(shape: Structure, node: TaskNode) -> Iterator[str]:
         seen.add(at)
         yield at
         parent_id = shape.by_id[at].parent_id if at in shape.by_id else None
-
-
-def _is_below(shape: Structure, name: str, ancestor_id: str) -> bool:
-    seen = {name}
-    node = shape.by_id.get(name)
-    while node is not None and node.parent_id is not None and node.parent_id not in seen:
-        if node.parent_id == ancestor_id:
-            return True
-        seen.add(node.parent_id)
-        node = shape.by_id.get(node.parent_id)
-    return False
 
 
 # --- criticality -----------------------------------------------------------------------------------------------
@@ -263,11 +282,11 @@ def _peel(waiting: dict[K, int], settle: Callable[[K], Iterable[K]]) -> None:
 _Vertex = tuple[str, str]
 
 
-def _cycles(shape: Structure) -> dict[str, tuple[str, ...]]:
+def _cycles(shape: Structure, descent: Descent) -> dict[str, tuple[str, ...]]:
     tied = (
         node for node in shape.by_id.values() if node.depends_on or node.parent_id or node.node_id in shape.children
     )
-    onward = {vertex: targets for node in tied for vertex, targets in _waits_for(shape, node)}
+    onward = {vertex: targets for node in tied for vertex, targets in _waits_for(shape, node, descent)}
     left = _left_over(onward)
     return _name_cycles(left, onward) if left else {}
 
@@ -285,7 +304,7 @@ def _left_over(onward: Mapping[K, Iterable[K]]) -> list[K]:
     return list(waiting)
 
 
-def _waits_for(shape: Structure, node: TaskNode) -> Iterator[tuple[_Vertex, list[_Vertex]]]:
+def _waits_for(shape: Structure, node: TaskNode, descent: Descent) -> Iterator[tuple[_Vertex, list[_Vertex]]]:
     """Yield the edges of one node: its dependencies, children, and what its parent hands down.
 
     A finished node waits for nothing itself and hands down only what its own parent does.
@@ -297,7 +316,7 @@ def _waits_for(shape: Structure, node: TaskNode) -> Iterator[tuple[_Vertex, list
         return
     needs = [("node", name) for name in dict.fromkeys(node.depends_on)]
     if below:
-        handed_down = [need for need in needs if not _is_below(shape, need[1], node.node_id)]
+        handed_down = [need for need in needs if not descent.is_below(need[1], node.node_id)]
         yield ("above", node.node_id), handed_down + _from_parent(node)
         needs += [("node", child) for child in below]
     yield ("node", node.node_id), needs + _from_parent(node)

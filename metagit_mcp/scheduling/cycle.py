@@ -11,9 +11,9 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
-from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.tasks import FINISHED_STATUSES, TaskNode
 from metagit_mcp.domain.value import value
-from metagit_mcp.scheduling.eligibility import Demand, GroupRules, Reason, intrinsic, waits_for_person
+from metagit_mcp.scheduling.eligibility import Demand, GroupRules, Reason, intrinsic, reason_for_person
 from metagit_mcp.scheduling.heaps import Remains
 from metagit_mcp.scheduling.moment import Census, Head, Moment, Top, cold_from
 from metagit_mcp.scheduling.queue import GroupQueue, Quiet, demand_of, group_queue, quiet_between
@@ -56,19 +56,18 @@ class Holds:
     for_others: tuple[Held, ...] = ()
 
 
-_OVER: Final = frozenset({"finished", "observed"})
+_OVER: Final = frozenset({*FINISHED_STATUSES, "running"})
 
 
 def _holds(rules: GroupRules) -> Holds:
     for_person: list[Held] = []
     for_others: list[Held] = []
     for _, node in sorted(rules.shape.by_id.items()):
-        reasons = tuple(intrinsic(rules, node))
-        stuck = next(filter(waits_for_person, reasons), None)
+        stuck = reason_for_person(rules, node)
         if stuck is not None:
             for_person.append(Held(node=node, reason=stuck))
-        elif reasons and reasons[-1].kind not in _OVER:
-            for_others.append(Held(node=node, reason=reasons[0]))
+        elif node.status not in _OVER and (first := next(intrinsic(rules, node), None)) is not None:
+            for_others.append(Held(node=node, reason=first))
     return Holds(for_person=tuple(for_person), for_others=tuple(for_others))
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from metagit_mcp.domain.approval import Approval, is_approved, needs_approval
-from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet, waits_for_dependency
+from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet, unmet_for_good, waits_for_dependency
 from metagit_mcp.domain.policy import GatePolicy
-from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode, is_parked
+from metagit_mcp.domain.tasks import FINISHED_STATUSES, STATUSES, TaskNode, is_parked
 from metagit_mcp.domain.text import shown, shown_name
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.snapshot import Asker
@@ -98,21 +98,43 @@ def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         yield Reason(kind="observed")
 
 
+def reason_for_person(rules: GroupRules, node: TaskNode) -> Reason | None:
+    """Return the first reason of `intrinsic` that only a person can end, without going through all the others."""
+    return next(filter(waits_for_person, _hard_reasons(rules, node)), None)
+
+
+def _hard_reasons(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
+    """Yield of `intrinsic`, in its order, all that may need a person."""
+    if node.node_id in rules.defects:
+        yield Reason(kind="graph_invalid", detail=rules.defects[node.node_id])
+    if node.status in FINISHED_STATUSES:
+        return
+    for detail in unmet_for_good(rules.shape, node):
+        yield Reason(kind="not_ready", detail=detail)
+    if node.status == "blocked":
+        yield _blocked(node)
+    if needs_approval(node, rules.gates) and not is_approved(node, rules.approvals.get(node.node_id, ())):
+        yield Reason(kind="awaiting_approval")
+
+
+_KIND_OF_STATUS: Final[dict[str, ReasonKind]] = {"blocked": "blocked", "running": "observed"}
+
+
 def first_kind(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
     """Return the kind of the first reason that `intrinsic` yields; most nodes are decided without making one."""
     if rules.active and node.node_id not in rules.defects:
         if node.status in FINISHED_STATUSES:
             return "finished"
         if _has_only_dependencies(rules, node):
-            return "not_ready" if waits_for_dependency(rules.shape, node) else None
+            return "not_ready" if waits_for_dependency(rules.shape, node) else _KIND_OF_STATUS.get(node.status)
     first = next(intrinsic(rules, node), None)
     return None if first is None else first.kind
 
 
 def _has_only_dependencies(rules: GroupRules, node: TaskNode) -> bool:
-    """Say that nothing else can hinder the node; what is on a circle then waits for a dependency too."""
+    """Say that nothing else hinders the node but its status; what is on a circle then waits for a dependency too."""
     return (
-        node.status in OPEN_STATUSES
+        node.status in STATUSES
         and node.parent_id is None
         and node.not_before is None
         and node.risk is None

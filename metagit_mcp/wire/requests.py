@@ -179,7 +179,7 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
         raise _wrong(shape, error) from None
     for name in _id_names(shape):
         # `.` and `..` fit the pattern, and its letters are not the same to every program.
-        if not is_id(getattr(request, name) or "absent"):
+        if (given_id := getattr(request, name)) is not None and not is_id(given_id):
             raise InvalidInput(f"{name}: is no id that a file could have", hint=_hint(shape, name), field=name)
     return request
 

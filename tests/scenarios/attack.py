@@ -66,7 +66,7 @@ class Run:
             stderr=subprocess.PIPE,
             env=environment(**(env or {})),
             cwd=ROOT,
-            preexec_fn=_limiting(limits) if limits else None,
+            preexec_fn=_limiting(limits) if limits else None,  # noqa: PLW1509 - no test with limits has threads
         )
 
     def ended(self) -> Ended:

@@ -1,6 +1,6 @@
 """Runs commands of the program as a user who owns nothing: `python -m tests.scenarios.nobody ROOT COMMANDS`.
 
-COMMANDS is a JSON list of argument lists; exit codes and outputs of all are told as JSON. It must not know what a
+COMMANDS is a JSON list of argument lists; exit codes and answers of all are told as JSON. It must not know what a
 command does.
 """
 
@@ -13,19 +13,20 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from metagit_mcp.interfaces.cli.main import main
 
 NOBODY = 65534
 
 
-def told(root: str, command: list[str]) -> tuple[int, str]:
-    """Run one command and return its exit code and its output."""
-    screen, sys.stdout = sys.stdout, io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+def told(root: Path | str, command: list[str]) -> tuple[int, dict[str, Any]]:
+    """Run one command in this process; return its exit code and the record it prints."""
+    printed = io.BytesIO()
+    screen, sys.stdout = sys.stdout, io.TextIOWrapper(printed, encoding="utf-8")
     try:
-        code = main([*command, "--workspace", root, "--json"])
-        sys.stdout.flush()
-        return code, sys.stdout.buffer.getvalue().decode()  # type: ignore[attr-defined]
+        code = main([*command, "--workspace", str(root), "--json"])
+        return code, json.loads(printed.getvalue())
     finally:
         sys.stdout = screen
 
@@ -35,7 +36,7 @@ def give_up_all_rights(root: str, commands: list[list[str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copytree(root, Path(folder) / "copy", symlinks=True)
         for command in commands:
-            told(str(copy), command)
+            told(copy, command)
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

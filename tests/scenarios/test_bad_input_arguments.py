@@ -21,7 +21,7 @@ WEIGHTS = ("priority", "dependency", "affinity", "cost", "fairness", "urgency", 
 NUMBERS = (*WEIGHTS, "merge_pressure_penalty")
 # As JSON, since JSON has no word for some of them.
 NO_WEIGHTS = ("NaN", "Infinity", "-Infinity", "-1", "-0.000001", "1000001", "1e309", "1" + "0" * 309, "true", "[]")
-NO_WEIGHT_TEXTS = ("nan", "inf", "-inf", "Infinity", "abc", "0x10", "1e", "-1", "1e9", "１")
+NO_WEIGHT_TEXTS = ("nan", "inf", "-inf", "Infinity", "abc", "0x10", "1e", "-1", "1e9", "\uff11")
 TOO_LONG = "x" * 300
 NO_IDS = ("..", ".", "../../x", "a/b", "/etc/passwd", "a b", "a:b", "a\nb", "a\0b", "$(id)", "½", "🙂", TOO_LONG)
 BAD = "INVALID_INPUT"
@@ -159,8 +159,8 @@ def test_a_policy_file_that_is_none_stops_next_and_a_set_says_so_too(tmp_path: P
         server.enter("2026-07-28")
         for text, named in POLICIES.items():
             policy.write_bytes(text.encode("latin-1"))
-            for tool, arguments in (("schedule_next", {}), ("schedule_status", {}), ("schedule_policy", {})):
-                record = server.ask(tool, **arguments)
+            for tool in ("schedule_next", "schedule_status", "schedule_policy"):
+                record = server.ask(tool)
                 assert (record["code"], named in record["message"]) == ("POLICY_INVALID", True), (text, record)
                 assert "SECRET" not in json.dumps(record)
             # Reports never need the policy.
@@ -192,7 +192,7 @@ WHERE_IDS_STAND: list[tuple[str, str, Json]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "field", "rest"), WHERE_IDS_STAND, ids=lambda each: str(each))
+@pytest.mark.parametrize(("tool", "field", "rest"), WHERE_IDS_STAND, ids=str)
 def test_what_is_no_id_is_refused_before_any_file_is_looked_for(
     server: Server, tool: str, field: str, rest: Json
 ) -> None:

@@ -141,7 +141,7 @@ def test_the_command_for_a_person_works_whatever_the_id(hostile: Path) -> None:
     assert run(hostile, *command.split()[1:]).record["node"]["status"] == "ready"
 
 
-@pytest.mark.parametrize("text", [HUGE, "\u0301" * 100_000, "\u202e" * 100_000, "界" * 100_000])
+@pytest.mark.parametrize("text", [HUGE, "\u202e界\u0301" * 50_000], ids=["plain", "marks"])
 def test_a_text_of_any_length_is_cut(tmp_path: Path, text: str) -> None:
     fields: Json = dict.fromkeys(("title", "project", "repository", "agent_id", "intent_id"), text)
     fields |= {"acceptance": [text] * 9, "compiled_context_path": text, "acl": {"acl_commands": [f"metagit {text}"]}}
@@ -156,7 +156,7 @@ def test_a_text_of_any_length_is_cut(tmp_path: Path, text: str) -> None:
         assert server.ask("task_update", node_id="a", priority=1)["node"]["priority"] == 1
         assert server.ask("schedule_status")["counts"]["nodes"] == 2
         server.end()
-    for command in (["schedule", "status"], ["task", "list"], ["schedule", "plan", "--mermaid"]):
+    for command in (["schedule", "status"], ["task", "list"]):
         assert max(map(len, shown(tmp_path, *command).splitlines())) < 1_500
 
 

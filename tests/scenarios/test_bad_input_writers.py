@@ -1,4 +1,4 @@
-"""Several writers at once lose nothing, and one that is killed in the middle stops nobody and loses nothing it told of."""
+"""Several writers at once lose nothing, and one that is killed stops nobody and loses nothing that it told of."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from metagit_mcp.adapters.fault_points import FAULT_POINTS
 from tests.scenarios.attack import Json, Server, graphs_of, logs_parse, run
+from tests.scenarios.nobody import told
 from tests.unit.adapters.reading import node, put_graph
 
 if TYPE_CHECKING:
@@ -30,50 +31,48 @@ def workspace(root: Path) -> Path:
     return root
 
 
+def all_writes(number: int, server: Server) -> list[Json]:
+    """Write to every file of the workspace, several times."""
+    answers = []
+    for turn in range(1, ROUNDS + 1):
+        name, node_id = WEIGHTS[number % len(WEIGHTS)], f"n{number}"
+        answers += [
+            server.ask("task_update", node_id=node_id, priority=turn),
+            server.ask("task_plan", title="g", graph_id="g", nodes=[{"title": f"t{number} {turn}"}]),
+            server.ask("task_plan", title=f"own {number} {turn}", nodes=[{"title": "x", "slots": 2}]),
+            server.ask("schedule_policy", action="set", graph_id="g", **{name: turn}),
+            server.ask("schedule_next", limit=3, agent_id=f"agent-{number}"),
+        ]
+    return answers
+
+
 def test_eight_servers_at_once_lose_no_update(tmp_path: Path) -> None:
     put_graph(graphs_of(tmp_path), "g", *(node(f"n{number}") for number in range(WRITERS)))
-
-    def work(number: int, server: Server) -> list[Json]:
-        answers = []
-        for turn in range(1, ROUNDS + 1):
-            name, node_id = WEIGHTS[number % len(WEIGHTS)], f"n{number}"
-            answers += [
-                server.ask("task_update", node_id=node_id, priority=turn),
-                server.ask("task_plan", title="g", graph_id="g", nodes=[{"title": f"t{number} {turn}"}]),
-                server.ask("task_plan", title=f"own {number} {turn}", nodes=[{"title": "x", "slots": 2}]),
-                server.ask("schedule_policy", action="set", graph_id="g", **{name: turn}),
-                server.ask("schedule_next", limit=3, agent_id=f"agent-{number}"),
-            ]
-        return answers
-
     with ExitStack() as stack:
         servers = [stack.enter_context(Server(tmp_path)) for _ in range(WRITERS)]
         for server in servers:
             server.enter("2026-07-28")
         with ThreadPoolExecutor(WRITERS) as pool:
-            answers = [each for found in pool.map(work, range(WRITERS), servers) for each in found]
+            answers = [each for found in pool.map(all_writes, range(WRITERS), servers) for each in found]
         for server in servers:
             server.end()
     assert [each for each in answers if "code" in each] == []
     nodes = document(tmp_path, "tasks/graphs/g.json")["nodes"]
-    assert {row["node_id"]: row.get("priority") for row in nodes[:WRITERS]} == {
-        f"n{number}": ROUNDS for number in range(WRITERS)
-    }
-    assert sorted(row["title"] for row in nodes[WRITERS:]) == sorted(
-        f"t{number} {turn}" for number in range(WRITERS) for turn in range(1, ROUNDS + 1)
-    )
+    found = {row["node_id"]: row.get("priority") for row in nodes[:WRITERS]}
+    assert found == {f"n{number}": ROUNDS for number in range(WRITERS)}
+    turns = [(number, turn) for number in range(WRITERS) for turn in range(1, ROUNDS + 1)]
+    assert sorted(row["title"] for row in nodes[WRITERS:]) == sorted(f"t{number} {turn}" for number, turn in turns)
     assert len({row["node_id"] for row in nodes}) == len(nodes)
     overrides = document(tmp_path, "schedule/policy.json")["graph_overrides"]["g"]
     assert overrides == dict.fromkeys(WEIGHTS, float(ROUNDS))
-    own = {f"own-{number}-{turn}" for number in range(WRITERS) for turn in range(1, ROUNDS + 1)}
-    index = [row["graph_id"] for row in document(tmp_path, "tasks/index.json")["graphs"]]
-    assert index == sorted({"g", *own})
+    own = {f"own-{number}-{turn}" for number, turn in turns}
+    assert [row["graph_id"] for row in document(tmp_path, "tasks/index.json")["graphs"]] == sorted({"g", *own})
     kept = document(tmp_path, "schedule/kept.json")["graphs"]
     assert {name: kept[name]["nodes"]["x"]["slots"] for name in own} == dict.fromkeys(own, 2)
     assert logs_parse(tmp_path)
-    decisions = [json.loads(line) for line in (tmp_path / ".metagit/schedule/decisions.jsonl").read_text().splitlines()]
-    logged = {row["decision_id"] for row in decisions}
-    assert len(logged) == len(decisions)
+    log = (tmp_path / ".metagit/schedule/decisions.jsonl").read_text().splitlines()
+    logged = {json.loads(line)["decision_id"] for line in log}
+    assert len(logged) == len(log)
     assert {each["decision_id"] for answer in answers for each in answer.get("decisions", [])} <= logged
 
 
@@ -143,10 +142,10 @@ def afterwards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Json]
     found: dict[str, list[Json]] = {}
     for name, (command, _) in COMMANDS.items():
         root = workspace(tmp_path_factory.mktemp(name))
-        assert run(root, *command).code == 0
+        assert told(root, command)[0] == 0
         found[name] = [said(root)]
         # What other programs wrote is kept with the next decision.
-        assert run(root, *COMMANDS["next"][0]).code == 0
+        assert told(root, COMMANDS["next"][0])[0] == 0
         found[name].append(said(root))
     return found
 
@@ -166,14 +165,13 @@ def test_a_kill_at_each_step_of_each_command(
     left, (after, in_the_end) = said(root), afterwards[name]
     assert [file for file in left if left[file] not in (before.get(file), after.get(file), {})] == []
     # The next command is not stopped; the same one brings everything to its end, unless it stands already.
-    again = run(root, *command)
+    code, record = told(root, command)
     stands = name == "plan" and "new.json" in left
     extended = name == "extend" and left["g.json"] == after["g.json"]
-    assert again.err == b""
-    assert (again.code, again.record.get("code")) == ((4, "GRAPH_EXISTS") if stands else (0, None))
+    assert (code, record.get("code")) == ((4, "GRAPH_EXISTS") if stands else (0, None))
     if said(root) != after and not extended:
         # What is in force and was not kept yet is kept by the next one; the list waits for the next change.
-        assert run(root, *COMMANDS["next"][0]).code == 0
+        assert told(root, COMMANDS["next"][0])[0] == 0
         left = said(root)
         assert {file: left[file] for file in left if file != "index.json"} == {
             file: in_the_end[file] for file in in_the_end if file != "index.json"

@@ -61,7 +61,10 @@ class Invocation:
 
     def application(self, **flags: object) -> "Application":
         """Return the use cases over the workspace, opened with these flags."""
-        return self._opener(self.settings_flags(**flags))
+        application = self._opener(self.settings_flags(**flags))
+        # A circle, so that nobody takes a hundred thousand nodes apart at the end of a process that is over anyway.
+        self._circle = (self, application)
+        return application
 
     def show(self, answer: Any, blocks: Iterable[Block]) -> None:  # noqa: ANN401 - any answer of `wire.responses`
         """Print an answer: as the MCP tool gives it, or its rendering for people."""
