@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from metagit_mcp.adapters.files import FileImage, read_regular
+from metagit_mcp.adapters.freed_memory import give_back
 from metagit_mcp.adapters.kept import EMPTY_LESSON, NO_NODES, Kept, Lesson, Nodes, graph_lesson, lacks
 from metagit_mcp.adapters.layout import GRAPHS
-from metagit_mcp.adapters.memory import give_back
 from metagit_mcp.adapters.patience import Draft, Patience
 from metagit_mcp.adapters.refusals import FileRefused
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from metagit_mcp.adapters import graph_files
+from metagit_mcp.adapters.freed_memory import give_back
 from metagit_mcp.adapters.graph_files import GraphFiles
 from metagit_mcp.adapters.kept import Kept
 from metagit_mcp.adapters.layout import GRAPHS
-from metagit_mcp.adapters.memory import give_back
 from metagit_mcp.adapters.patience import Patience
 
 if TYPE_CHECKING:
