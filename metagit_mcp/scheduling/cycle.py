@@ -77,6 +77,7 @@ class WorkspaceQueue:
     def __init__(self, snapshot: Snapshot) -> None:
         """Build every Group's queue."""
         self.snapshot = snapshot
+        self.now = snapshot.now
         self.groups: dict[str, GroupQueue] = {}
         self._moments: dict[Asker, Moment] = {}
         self._holds: dict[str, Holds] = {}
@@ -84,13 +85,16 @@ class WorkspaceQueue:
         self._rebuild(set(snapshot.graphs))
 
     def go_on(self, now: datetime) -> None:
-        """Take over another instant; while time alone changes nothing, the former one is as good."""
-        if not self._quiet.holds_at(now):
+        """Go on to another instant; while time alone changes nothing, nothing is looked at."""
+        if self._quiet.holds_at(now):
+            self.now = now
+        else:
             self.refresh(replace(self.snapshot, now=now))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Take over another snapshot; only Groups that it, the policy or the time changed are built again."""
         before, self.snapshot = self.snapshot, snapshot
+        self.now = snapshot.now
         is_quiet = self._quiet.holds_at(snapshot.now)
         if before.policy is not snapshot.policy:
             outdated = snapshot.graphs.keys() | self.groups.keys()

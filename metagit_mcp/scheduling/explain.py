@@ -41,7 +41,7 @@ def decision(
 def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> Told:
     """All of a decision that stays the same until something changes; what is left to say are its id and its time."""
     node, group = pick.node, queue.groups[pick.graph_id]
-    scored = queue.moment(asker).scored(group, node, queue.snapshot)
+    scored = queue.moment(asker).scored(group, node, queue.snapshot.policy, queue.now)
     said = reasons(node, scored, queue.snapshot.policy)
     return partial(
         ScheduleDecision,
@@ -135,7 +135,7 @@ def explain(queue: WorkspaceQueue, asker: Asker, graph_id: str, node_id: str) ->
     """Return why the asker may or may not start the node, and the score it has either way."""
     group = queue.groups[graph_id]
     node = group.rules.shape.by_id[node_id]
-    scored = queue.moment(asker).scored(group, node, queue.snapshot)
+    scored = queue.moment(asker).scored(group, node, queue.snapshot.policy, queue.now)
     return Explanation(
         graph_id=graph_id,
         node=node,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from heapq import heapify
 from typing import TYPE_CHECKING
 
-from metagit_mcp.domain.policy import micros
+from metagit_mcp.domain.policy import SchedulePolicy, micros
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
@@ -208,14 +208,14 @@ class Moment:
         """Count the nodes of one Group as this asker sees them."""
         return self.standing(graph_id).census
 
-    def scored(self, group: GroupQueue, node: TaskNode, snapshot: Snapshot) -> Scored:
+    def scored(self, group: GroupQueue, node: TaskNode, policy: SchedulePolicy, now: datetime) -> Scored:
         """Return what the node's score is made of."""
         terms = self.terms(repository_key(node.repository, node.project))
         return Scored(
             weights=group.weights,
             rank=group.ranks.get(node.node_id, 0),
             top_rank=group.top_rank,
-            due_soon=is_due_soon(node, snapshot.policy.deadline_horizon_seconds, snapshot.now),
+            due_soon=is_due_soon(node, policy.deadline_horizon_seconds, now),
             terms=terms,
             penalty=self._penalty,
             affinity_idle=terms.warm and group.weights.affinity > 0 and self._is_all_warm(),

@@ -73,21 +73,22 @@ class _Folder:
 
     def _is_as_before(self) -> bool:
         """Look at every file; return whether all look as they did at the last look, compared list with list."""
-        listing, former = self._listing, self._looks
+        listing, looks = self._listing, self._looks
         try:
-            # Through a descriptor each stat starts at the folder: a fifth faster than by path with 1,000 files.
+            # Through a descriptor each stat starts at the folder: a tenth faster than by path with 1,000 files.
             fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             self._listing, self._names, self._looks = [], [], []
             return not listing
         try:
             self._listing = os.listdir(fd)
-            if self._listing != listing:
+            is_same = self._listing == listing
+            if not is_same:
                 self._names = [name for name in self._listing if is_reported(name)]
             self._looks = _looks(self._names, fd)
         finally:
             os.close(fd)
-        return self._listing == listing and self._looks == former
+        return is_same and self._looks == looks
 
 
 def _looks(names: Sequence[str], fd: int) -> list[Signature]:

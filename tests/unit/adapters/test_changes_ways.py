@@ -101,6 +101,28 @@ def test_a_folder_that_cannot_be_listed_is_an_empty_one(
     assert changes.drain() == changed("a.json")
 
 
+def test_a_file_that_goes_away_while_its_folder_is_looked_at_is_one_that_is_gone(
+    root: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(graphs / "a.json")
+    changes = StatChanges(str(root), FOLDERS, now=lambda: LATE)
+    changes.drain()
+    real = os.listdir
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "listdir", lambda fd: [*real(fd), "ghost.json"])
+        assert ("a.json" in {name for _, name in changes.drain().paths}, changes.drain()) == (False, ChangedPaths())
+    assert {name for _, name in changes.drain().paths} == {"ghost.json"}
+
+
+def test_a_workspace_that_is_replaced_is_everything_though_no_folder_was_watched_in_it(tmp_path: Path) -> None:
+    root = tmp_path / "bare"
+    root.mkdir()
+    changes = StatChanges(str(root), FOLDERS, now=lambda: LATE)
+    assert [changes.drain(), changes.drain()] == [EVERYTHING, ChangedPaths()]
+    root.rmdir()
+    assert [changes.drain(), changes.drain()] == [EVERYTHING, ChangedPaths()]
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"), [("ext4", InotifyChanges), ("nfs4", StatChanges), ("fuse.sshfs", StatChanges)]
 )

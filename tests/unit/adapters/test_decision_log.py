@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from metagit_mcp.adapters import decision_log
 from metagit_mcp.adapters.decision_log import DecisionLogFiles
+from metagit_mcp.adapters.json_lines import Tail, tail_lines
 from metagit_mcp.domain.decision import Factor, LoggedDecision
+from metagit_mcp.errors import StoreUnavailable
 from tests.unit.adapters.logged import decision, event, hints
 from tests.unit.adapters.second import run_as_nobody
 
@@ -281,3 +284,37 @@ def test_a_graph_that_is_seldom_decided_on_is_not_looked_for_for_ever(log: Decis
     far, near = {**THEIRS, "graph_id": "h", "node_id": "far"}, {**THEIRS, "graph_id": "h", "node_id": "near"}
     write(path, far, near, *[THEIRS] * 9_999)
     assert names(log, 9, "h") == ["near"]
+
+
+def test_a_question_is_read_again_only_when_the_log_changed_or_the_question_does(
+    log: DecisionLogFiles, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(*arguments: Any, limit_rows: int, **options: Any) -> Tail:  # noqa: ANN401 - passed on untouched
+        read.append(limit_rows)
+        return tail_lines(*arguments, limit_rows=limit_rows, **options)
+
+    monkeypatch.setattr(decision_log, "tail_lines", counted)
+    assert (names(log, 2), names(log, 2), len(read)) == ([], [], 1)
+    write(path, THEIRS)
+    assert (names(log, 2), names(log, 2), len(read)) == (["schema"], ["schema"], 2)
+    assert (names(log, 3), names(log, 3, "other"), len(read)) == (["schema"], [], 4)
+    write(path, THEIRS, {**THEIRS, "node_id": "api"})
+    assert (names(log, 3), names(log, 3), len(read)) == (["api", "schema"], ["api", "schema"], 5)
+    path.unlink()
+    assert (names(log, 3), len(read)) == ([], 6)
+
+
+def test_a_log_that_could_not_be_read_is_tried_again(
+    log: DecisionLogFiles, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(path, THEIRS)
+    with monkeypatch.context() as while_short:
+        while_short.setattr(decision_log, "tail_lines", short_of_memory)
+        assert log.recent(1)[0] == ()
+    assert names(log, 1) == ["schema"]
+
+
+def short_of_memory(*_arguments: object, **_options: object) -> Tail:
+    raise StoreUnavailable

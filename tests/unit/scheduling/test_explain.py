@@ -275,3 +275,11 @@ def test_not_more_is_kept_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> Non
         decision(queue, ANYONE, pick, "id", at=NOW)
         sizes.append(len(told))
     assert sizes == [1, 2, 1]
+
+
+def test_a_command_too_long_to_be_one_is_left_out() -> None:
+    start = "metagit claim declare --pattern "
+    whole = start + "x" * (16_384 - len(start))
+    node = task("a", acl=Acl(acl_commands=(whole, whole + "x", "metagit lease acquire")))
+    # The word is cut as any other; shlex quotes it for the mark of the cut.
+    assert decided(node).acl_commands == (f"{start}'{'x' * 4_095}…'", "metagit lease acquire")
