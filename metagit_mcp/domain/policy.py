@@ -211,7 +211,9 @@ def quota_for(policy: SchedulePolicy, graph_id: str) -> int | None:
 
 def granted_capabilities(policy: SchedulePolicy, agent_id: str) -> frozenset[str] | None:
     """Return what policy says the agent can do, or None when no pattern names it. `*` fits anything."""
+    if not agent_id or not policy.agents:
+        return None
     found = [policy.agents[pattern] for pattern in sorted(policy.agents) if fnmatchcase(agent_id, pattern)]
-    if not agent_id or not found:
+    if not found:
         return None
     return frozenset(name for agent in found for name in agent.capabilities)

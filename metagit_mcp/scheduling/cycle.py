@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
-from itertools import islice
 from typing import Final
 
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, TaskNode
@@ -79,7 +78,7 @@ class WorkspaceQueue:
         self.snapshot = snapshot
         self.now = snapshot.now
         self.groups: dict[str, GroupQueue] = {}
-        self._moments: dict[Asker, Moment] = {}
+        self._moments: dict[tuple[str, frozenset[str]], Moment] = {}
         self._holds: dict[str, Holds] = {}
         self._quiet = Quiet()
         self._rebuild(set(snapshot.graphs))
@@ -164,13 +163,13 @@ class WorkspaceQueue:
 
     def moment(self, asker: Asker) -> Moment:
         """Return what this asker sees, kept until something changes."""
-        if asker.agent_id and self.snapshot.policy.affinity.scope == "pool":
-            asker = Asker(capabilities=asker.capabilities)
-        found = self._moments.get(asker)
+        agent_id = "" if self.snapshot.policy.affinity.scope == "pool" else asker.agent_id
+        found = self._moments.get((agent_id, asker.capabilities))
         if found is None:
             if len(self._moments) >= _MOMENTS_KEPT:
                 del self._moments[next(iter(self._moments))]
-            found = self._moments[asker] = Moment(asker, self.snapshot, self.groups)
+            seen_as = Asker(agent_id=agent_id, capabilities=asker.capabilities)
+            found = self._moments[agent_id, asker.capabilities] = Moment(seen_as, self.snapshot, self.groups)
         return found
 
 
@@ -181,7 +180,7 @@ def plan(queue: WorkspaceQueue, asker: Asker, limit: int, graph_id: str | None =
     # 2. The best head of each Group in question.
     draft = _Draft(moment, graph_id)
     # 3. The best of those, again and again; each pick takes its slots before the next is looked at.
-    picks = tuple(islice(draft.picks(), limit))
+    picks = tuple(draft.picks(limit))
     # 4. What merge pressure kept out, best first, never at the cost of a pick.
     return Plan(picks=picks, skipped=_held_back(moment, limit, graph_id))
 
@@ -197,9 +196,10 @@ class _Draft:
         self._taken: dict[str, int] = {}
         self._taken_by_all = 0
 
-    def picks(self) -> Iterator[Pick]:
-        """Yield pick after pick while any node fits."""
-        while self._tops:
+    def picks(self, limit: int) -> list[Pick]:
+        """Return up to `limit` picks; nothing is drawn for the one after the last."""
+        found: list[Pick] = []
+        while self._tops and len(found) < limit:
             graph_id = self._tops.least()[3]
             group = self._moment.standing(graph_id).group
             heads = self._heads_of(graph_id)
@@ -207,7 +207,9 @@ class _Draft:
             demand = group.lanes[place].demand
             fits = self._fits(group, demand)
             if fits:
-                yield Pick(graph_id=graph_id, node=group.rules.shape.by_id[node_id], score=-negative)
+                found.append(Pick(graph_id=graph_id, node=group.rules.shape.by_id[node_id], score=-negative))
+                if len(found) == limit:
+                    break
             # A lane that does not fit is out for this plan: picks only take slots.
             heads.take()
             if fits:
@@ -216,6 +218,7 @@ class _Draft:
             self._tops.take()
             if heads:
                 self._tops.put((*heads.least()[:3], graph_id))
+        return found
 
     def _heads_of(self, graph_id: str) -> Remains[Head]:
         if graph_id not in self._heads:
