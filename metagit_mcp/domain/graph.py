@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from itertools import chain
 from typing import Final, TypeVar
 
 from metagit_mcp.domain.hierarchy import Descent
@@ -51,9 +50,9 @@ def structure(nodes: Sequence[TaskNode], broken: Collection[str] = ()) -> Struct
             children.setdefault(node.parent_id, []).append(node_id)
     for below in children.values():
         below.sort()
-    ranks = _ranks_in_order(by_id)
-    shape = Structure(by_id=by_id, children=children, ranks=_ranks_around_circles(by_id) if ranks is None else ranks)
-    if ranks is not None and not children:
+    ranks, is_circular = _ranked(by_id)
+    shape = Structure(by_id=by_id, children=children, ranks=ranks)
+    if not (is_circular or children):
         return shape
     descent = Descent({node_id: node.parent_id for node_id, node in by_id.items()}, children)
     burdens = {parent_id: tuple(_burdens(shape, parent_id, broken, descent)) for parent_id in children}
@@ -196,34 +195,33 @@ def upward_ranks(by_id: Mapping[str, TaskNode]) -> dict[str, int]:
     The upward rank of HEFT scheduling (scheduling.md §2, criticality), finished nodes included. Edges inside a
     cycle count for nothing, since no order exists along them.
     """
-    ranks = _ranks_in_order(by_id)
-    return _ranks_around_circles(by_id) if ranks is None else ranks
+    return _ranked(by_id)[0]
 
 
-def _ranks_in_order(by_id: Mapping[str, TaskNode]) -> dict[str, int] | None:
-    """Rank each node after its dependents; None when a cycle leaves no such order.
+def _ranked(by_id: Mapping[str, TaskNode]) -> tuple[dict[str, int], bool]:
+    """Return the upward ranks, and whether nodes depend on each other in a circle."""
+    ranks = _ranks_backwards(by_id)
+    return (ranks, False) if ranks is not None else _ranks_in_any_order(by_id)
 
-    Nodes go by their place: lists are read in a third of the time of dictionaries as large as these.
+
+def _ranks_backwards(by_id: Mapping[str, TaskNode]) -> dict[str, int] | None:
+    """Rank the nodes in one walk from the last to the first; None where one needs another that stands behind it.
+
+    Plans are written in the order in which they are worked off, so hardly any graph needs more.
     """
-    places = {node_id: place for place, node_id in enumerate(by_id)}
-    needs = [[places[name] for name in node.depends_on if name in places] for node in by_id.values()]
-    waiting = [0] * len(needs)
-    for place in chain.from_iterable(needs):
-        waiting[place] += 1
-    ranks = list(map(effective_tokens, by_id.values()))
-    heaviest = [0] * len(needs)
-    settled = [place for place, count in enumerate(waiting) if count == 0]
-    for settling in settled:
-        rank = ranks[settling] = ranks[settling] + heaviest[settling]
-        for place in needs[settling]:
-            heaviest[place] = max(heaviest[place], rank)
-            waiting[place] -= 1
-            if waiting[place] == 0:
-                settled.append(place)
-    return dict(zip(by_id, ranks, strict=True)) if len(settled) == len(needs) else None
+    ranks: dict[str, int] = {}
+    heaviest: dict[str, int] = {}
+    for node_id, node in reversed(list(by_id.items())):
+        rank = ranks[node_id] = effective_tokens(node) + heaviest.get(node_id, 0)
+        for name in node.depends_on:
+            if name in ranks:
+                return None
+            if rank > heaviest.get(name, 0):
+                heaviest[name] = rank
+    return ranks
 
 
-def _ranks_around_circles(by_id: Mapping[str, TaskNode]) -> dict[str, int]:
+def _ranks_in_any_order(by_id: Mapping[str, TaskNode]) -> tuple[dict[str, int], bool]:
     ranks = {node_id: effective_tokens(node) for node_id, node in by_id.items()}
     dependencies = {
         node_id: [name for name in dict.fromkeys(node.depends_on) if name in by_id]
@@ -244,9 +242,11 @@ def _ranks_around_circles(by_id: Mapping[str, TaskNode]) -> dict[str, int]:
         return needed
 
     _peel(waiting, settle)
-    _open_circles(waiting, dependencies)
-    _peel(waiting, settle)
-    return ranks
+    is_circular = bool(waiting)
+    if is_circular:
+        _open_circles(waiting, dependencies)
+        _peel(waiting, settle)
+    return ranks, is_circular
 
 
 def _open_circles(waiting: dict[str, int], dependencies: dict[str, list[str]]) -> None:

@@ -195,7 +195,8 @@ def _first_answer(command: Sequence[str], tool: str, arguments: Mapping[str, obj
 
 def decisions(root: Path, rounds: Rounds) -> Iterator[Row]:
     """The same calls with a long decision log and with none (or with as many lines as an answer shows)."""
-    few, none, many = (workspace(root, "ready", 1_000, 10, decisions=count) for count in (10, 0, LINES))
+    # In a folder of their own: other cases ask for decisions, and those are logged.
+    few, none, many = (workspace(root / "logs", "ready", 1_000, 10, decisions=count) for count in (10, 0, LINES))
     calls: list[tuple[str, str, dict[str, Any]]] = [("next", NEXT, PREVIEW), ("status", STATUS, {})]
     for name, tool, arguments in calls:
         title = f"warm {name}, {LINES:,} decision lines ÷ none"

@@ -16,6 +16,15 @@ from metagit_mcp.adapters.workspace_source import WorkspaceFiles
 AT = "2026-11-29T13:52:06.850666+00:00"
 Json = dict[str, Any]
 
+# Reading a file may move its access time, by the mount's rules, and is no change of it.
+_STATE = ("st_mode", "st_ino", "st_uid", "st_gid", "st_nlink", "st_size", "st_mtime_ns", "st_ctime_ns")
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """Return whatever of a file or folder every change of it moves."""
+    found = path.stat()
+    return tuple(getattr(found, name) for name in _STATE)
+
 
 def node(node_id: str, **fields: object) -> Json:
     """One node of a graph file, as short as metagit accepts it."""

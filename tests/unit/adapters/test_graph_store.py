@@ -12,7 +12,7 @@ from metagit_mcp.adapters.graph_store import GraphFileStore
 from metagit_mcp.adapters.locks import locked
 from metagit_mcp.errors import GraphInvalid, InvalidInput, MetagitError, StoreUnavailable
 from tests.unit.adapters.children import finish, start
-from tests.unit.adapters.reading import AT, Json, Reader, graph, kept_of, node, put, put_graph, without
+from tests.unit.adapters.reading import AT, Json, Reader, graph, kept_of, node, put, put_graph, state_of, without
 from tests.unit.adapters.second import run_as_nobody
 
 Change = Callable[[Json | None], Json | None]
@@ -88,24 +88,24 @@ def test_what_others_wrote_stays_in_its_place(store: GraphFileStore, graphs: Pat
 
 def test_a_change_that_says_nothing_writes_nothing(store: GraphFileStore, root: Path, graphs: Path) -> None:
     path = put_graph(graphs, "g", node("n"))
-    before = path.stat()
+    before = state_of(path)
     assert store.revise("g", lambda _: None) == ()
-    assert path.stat() == before
+    assert state_of(path) == before
     assert not (root / ".metagit/tasks/index.json").exists()
 
 
 def test_a_change_that_refuses_writes_nothing_and_lets_go_of_the_lock(store: GraphFileStore, graphs: Path) -> None:
     path = put_graph(graphs, "g", node("n"))
-    before = path.stat()
+    before = state_of(path)
 
     def refuse(_: Json | None) -> Json:
         raise InvalidInput("no", field="x")
 
     with pytest.raises(InvalidInput):
         store.revise("g", refuse)
-    assert path.stat() == before
+    assert state_of(path) == before
     store.revise("g", setting(priority=1))
-    assert path.stat() != before
+    assert state_of(path) != before
 
 
 @pytest.mark.parametrize("graph_id", ["", ".", "..", "../g", "a/b", "a b", "x" * 256, "/etc/passwd", "a\0b"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from metagit_mcp.adapters.kept import Kept, Lesson, learn, read_kept
-from tests.unit.adapters.reading import Reader, graph, kept_of, node, put, put_graph, without
+from tests.unit.adapters.reading import Reader, graph, kept_of, node, put, put_graph, state_of, without
 from tests.unit.adapters.second import run_as_nobody
 
 DROPPED = "another program dropped"
@@ -48,13 +48,13 @@ def test_what_is_kept_already_is_not_written_again(reader: Reader, schedule: Pat
     put_graph(graphs, "g", node("n", slots=2))
     reader.read()
     reader.files.remember()
-    before = (schedule / "kept.json").stat()
+    before = state_of(schedule / "kept.json")
     first = reader.read()
 
     put_graph(graphs, "g", node("n", slots=2, status="running"))
     assert reader.read() is not first
     reader.files.remember()
-    assert (schedule / "kept.json").stat() == before
+    assert state_of(schedule / "kept.json") == before
 
 
 def test_dropped_fields_stay_in_force_with_one_warning(reader: Reader, root: Path, graphs: Path) -> None:

@@ -16,7 +16,7 @@ from metagit_mcp.adapters.workspace_source import WorkspaceFiles
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
-from tests.unit.adapters.reading import AT, Reader, node, put, put_graph
+from tests.unit.adapters.reading import AT, Reader, node, put, put_graph, state_of
 from tests.unit.adapters.second import run_as_nobody
 
 
@@ -57,10 +57,10 @@ def test_an_empty_folder_is_an_image_of_nothing(tmp_path: Path) -> None:
 
 def test_reading_makes_nothing_in_a_workspace(root: Path, reader: Reader) -> None:
     populate(root)
-    before = {path: path.stat() for path in root.rglob("*")}
+    before = {path: state_of(path) for path in root.rglob("*")}
     reader.read()
     reader.files.changed()
-    assert {path: path.stat() for path in root.rglob("*")} == before
+    assert {path: state_of(path) for path in root.rglob("*")} == before
 
 
 def test_nothing_changed_is_the_same_object(root: Path, reader: Reader) -> None:
