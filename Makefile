@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv demo test check bench schemas docs interop fmt clean \
+.PHONY: help .venv demo test check bench prove schemas docs interop fmt clean \
 	format lint contracts types cover schemas-check docs-check
 
 help: ## List the targets
@@ -74,6 +74,9 @@ docs: .venv ## Write the generated pages of docs/ from the code
 bench: .venv ## Measure the ratios of docs/reference/performance.md
 	@$(RUN) -m compileall -q metagit_mcp tests
 	@$(RUN) -m tests.bench $(ARGS)
+
+prove: .venv ## Break single lines of the code: the tests that claim them must notice
+	@$(RUN) -m tests.requirements.prove
 
 interop: .venv ## Run the tests that need the peer scheduler or Node (.ci/interop installs both)
 	@$(PYTEST) -m "$(NEEDS_MORE)" --junitxml=build/junit/interop.xml $(ARGS)

@@ -11,6 +11,8 @@ Where to look, in two minutes:
 * May this node run now, and what speaks against it?  `scheduling/eligibility.py`
 * What is a node worth?                               `scheduling/scoring.py`
 * Who is next, and why?                               `scheduling/cycle.py`, in words: `scheduling/explain.py`
+* What can happen to work, and what leads to what?    `domain/events.py`, `domain/transitions.py`
+* Is it allowed, and what follows from it?            `domain/decide.py`, `domain/evolve.py`
 * What does one question do from start to end?        `application/`
 * What does a use case need from the outside?         `ports.py`
 * Where is it kept, and who else may write there?     `adapters/`

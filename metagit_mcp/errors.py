@@ -150,6 +150,72 @@ class StoreCorrupt(MetagitError):
     code = "STORE_CORRUPT"
 
 
+class StoreTooNew(MetagitError):
+    """A file that the scheduler keeps for itself was written by a newer version."""
+
+    code = "STORE_TOO_NEW"
+
+
+class LeaseNotFound(MetagitError):
+    """No lease has this id."""
+
+    code = "LEASE_NOT_FOUND"
+
+
+class WorkAlreadyOwned(MetagitError):
+    """Another agent owns this work."""
+
+    code = "WORK_ALREADY_OWNED"
+
+
+class WorkLeaseExpired(MetagitError):
+    """The lease ran out; the work may be with somebody else."""
+
+    code = "WORK_LEASE_EXPIRED"
+
+
+class WorkStaleOwnership(MetagitError):
+    """The lease ended; the work is no longer its holder's."""
+
+    code = "WORK_STALE_OWNERSHIP"
+
+
+class AuthStaleSession(MetagitError):
+    """A newer session of the same agent has taken over."""
+
+    code = "AUTH_STALE_SESSION"
+
+
+class ApprovalRequired(MetagitError):
+    """A person must approve this first."""
+
+    code = "APPROVAL_REQUIRED"
+
+
+class BudgetExceeded(MetagitError):
+    """The budget of this work is used up."""
+
+    code = "BUDGET_EXCEEDED"
+
+
+class InvalidStateTransition(MetagitError):
+    """The work is in a state in which this cannot happen."""
+
+    code = "INVALID_STATE_TRANSITION"
+
+
+class ActionIdCollision(MetagitError):
+    """This action id was used for another command."""
+
+    code = "ACTION_ID_COLLISION"
+
+
+class CapacityExceeded(MetagitError):
+    """The agent has no room for more work."""
+
+    code = "CAPACITY_EXCEEDED"
+
+
 class ReadOnlyWorkspace(MetagitError):
     """The workspace cannot be written to."""
 

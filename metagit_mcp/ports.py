@@ -5,11 +5,13 @@ server can keep them off its event loop.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
@@ -84,14 +86,6 @@ class PolicyStore(Protocol):
         ...
 
 
-class ApprovalStore(Protocol):
-    """Keeps people's approvals."""
-
-    def add(self, approval: Approval) -> bool:
-        """Add one approval durably; one of the same node as it was is there already: write nothing and return False."""
-        ...
-
-
 class DecisionLog(Protocol):
     """The append-only decision log and the event logs beside it."""
 
@@ -128,11 +122,184 @@ class Keeper(Protocol):
         ...
 
 
+@value
+class LedgerMark:
+    """Which ledger is there and how far it goes: no workspace id and position 0 where there is none yet."""
+
+    workspace_id: str = ""
+    position: int = 0
+
+
+@value
+class StoredEvent:
+    """One event as it is kept: its place in the one order (1, 2, 3, …), its kind and version, its JSON."""
+
+    position: int
+    kind: str
+    version: int
+    body: bytes
+
+
+@value
+class StoredSnapshot:
+    """The whole state of one ledger after the event at `position`, in a form of its own version."""
+
+    workspace_id: str
+    position: int
+    version: int
+    body: bytes
+
+
+# An event that is to be kept: its kind, its version and its JSON.
+NewEvent = tuple[str, int, bytes]
+
+
+class LedgerWriter(Protocol):
+    """The one writer of the ledger, for as long as its `with` block lasts."""
+
+    # The ledger as the writer found it; `append` leaves it as it is.
+    mark: LedgerMark
+    # Whether what the caller has folded is of no use: it knew no ledger, another one, or one that went further.
+    is_other: bool
+    # Where `is_other`, the newest snapshot to start anew from; None there: start from nothing.
+    restart: StoredSnapshot | None
+    # What was appended since, in order: after what the caller knew or, where `is_other`, after `restart`.
+    news: Sequence[StoredEvent]
+
+    def append(self, events: Sequence[NewEvent]) -> None:
+        """Append events; they are durable, all of those of the block or none, when the block ends."""
+        ...
+
+
+class EventStore(Protocol):
+    """Keeps the ledger of a workspace: one append-only stream with one order, one writer at a time (work.md §8).
+
+    It knows no rule. Durable means that the `with` block of the writer ended without an exception.
+    """
+
+    def mark(self) -> LedgerMark:
+        """Say how far the ledger goes, cheaply: asked before every answer. Creates nothing.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: it cannot be read.
+        """
+        ...
+
+    def read(self, after: int, limit: int | None = None) -> Sequence[StoredEvent]:
+        """Return the events after a position, in order, at most `limit`. Creates nothing."""
+        ...
+
+    def snapshot(self) -> StoredSnapshot | None:
+        """Return the newest snapshot, or None."""
+        ...
+
+    def writing(self, known: LedgerMark, new_id: Callable[[], str]) -> AbstractContextManager[LedgerWriter]:
+        """Become the one writer; others wait, for some seconds at most. An exception in the block appends nothing.
+
+        A ledger that is not there is made, with the workspace id that `new_id` draws. `known` is what the caller has
+        folded already: fold most of a long ledger before, since others wait while its news are read. The store may be
+        read in the block, by the same thread, as it was when the block began.
+
+        Raises:
+            StoreUnavailable: another writer does not come to its end, or the disk is full; retryable.
+            ReadOnlyWorkspace, StoreCorrupt, StoreTooNew: it cannot be written.
+        """
+        ...
+
+    def keep(self, snapshot: StoredSnapshot) -> None:
+        """Keep a snapshot of this very ledger; older ones go. Failing to is harmless and raises nothing.
+
+        Not to be called in a writing block.
+        """
+        ...
+
+    def examine(self) -> Sequence[str]:
+        """Look at every event and every page; return a sentence for each thing that is wrong. Takes long.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: it cannot even be opened.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the files."""
+        ...
+
+
+@value
+class Fault:
+    """Something of the workspace that is not as it should be, in ids, names and numbers.
+
+    `is_harm`: somebody is to mend it. `is_mendable`: whoever found it can; else `command` may do so.
+    """
+
+    what: str
+    is_harm: bool = True
+    is_mendable: bool = False
+    command: str | None = None
+
+
+class Housekeeping(Protocol):
+    """Looks after the files of the workspace as files; every method stands on its own, and looking changes nothing.
+
+    Each may raise StoreUnavailable (FileRefused is one) for a file that cannot be read; those that write also
+    ReadOnlyWorkspace.
+    """
+
+    def is_writable(self) -> bool:
+        """Say whether this user can write into the folders of the workspace."""
+        ...
+
+    def kept(self) -> Sequence[Fault]:
+        """Return what is wrong with kept.json, and which values in it stand in for what others dropped."""
+        ...
+
+    def set_kept_aside(self) -> None:
+        """Move a kept.json that says nothing out of the way: to kept.json.bad."""
+        ...
+
+    def index(self) -> Sequence[Fault]:
+        """Return where tasks/index.json says something else than the graph files."""
+        ...
+
+    def mend_index(self) -> None:
+        """Bring tasks/index.json in step with the graph files."""
+        ...
+
+    def logs(self) -> Sequence[Fault]:
+        """Return the logs with lines that are no JSON."""
+        ...
+
+    def mend_logs(self) -> None:
+        """Take these lines out of the logs; what they said is kept beside each, in `<log>.bad`."""
+        ...
+
+    def beside_ledger(self, workspace_id: str) -> Sequence[Fault]:
+        """Return what is wrong with the files beside the ledger of this id; an empty one: there is no ledger."""
+        ...
+
+    def mend_beside_ledger(self, workspace_id: str) -> None:
+        """Bring the files beside the ledger in step with it."""
+        ...
+
+    def leftovers(self, before: datetime) -> Sequence[Fault]:
+        """Return the temporary files that a writer left behind before that time."""
+        ...
+
+    def remove_leftovers(self, before: datetime) -> None:
+        """Remove them."""
+        ...
+
+
 class Clock(Protocol):
     """Tells the time."""
 
     def now(self) -> datetime:
         """Return the present instant in UTC."""
+        ...
+
+    def instant(self) -> Instant:
+        """Return the present instant with the ticks of this boot, which decide about terms."""
         ...
 
 
@@ -150,3 +317,19 @@ class Offload(Protocol):
     async def __call__(self, blocking: Callable[[], R]) -> R:
         """Return what `blocking` returns."""
         ...
+
+
+class Sleep(Protocol):
+    """Lets time pass in an async use case; whoever waits can be cancelled."""
+
+    async def __call__(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        ...
+
+
+@value
+class Waits:
+    """How a process waits: for blocking work, and for time to pass."""
+
+    offload: Offload
+    sleep: Sleep

@@ -1,7 +1,7 @@
 """What the flags and the environment of a process say. Knows no file, no workspace and no use case.
 
 `METAGIT_MCP_CLOCK`, `METAGIT_MCP_IDS` and `METAGIT_MCP_FAULT` are test settings: they make two processes answer
-alike, or end one in the middle of a write.
+alike, or end one in the middle of a write. `METAGIT_MCP_CLOCK=@FILE` reads the time from a file.
 """
 
 import re
@@ -15,8 +15,11 @@ from metagit_mcp.errors import InvalidInput
 
 Watch = Literal["auto", "inotify", "stat"]
 
-TOOLSETS: Final = ("schedule", "tasks")
-DEFAULT_TOOLSETS: Final = frozenset(TOOLSETS)
+TOOLSETS: Final = ("schedule", "work", "tasks")
+DEFAULT_TOOLSETS: Final = frozenset({"schedule", "work"})
+# What hosts allow a call by default is a minute.
+_MAX_WAIT: Final = 50
+_LONGEST_WAIT: Final = 300
 _WATCHES: Final = ("auto", "inotify", "stat")
 _WORKSPACE_VARIABLES: Final = ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT")
 # A host that knows no such variable hands `${NAME}` over as it is written in its configuration.
@@ -29,19 +32,23 @@ class Settings:
     """How a process was started.
 
     `workspace` is the folder that a flag or variable (`workspace_from`) named; `project_dir` the one from which to
-    search upward, None for the current folder. `clock`, `ids` and `fault` are the test settings.
+    search upward, None for the current folder. `session_id` is the agent's
+    where its host names its sessions. `clock`, `ids` and `fault` are the test settings.
     """
 
     workspace: str | None = None
     workspace_from: str = "--workspace"
     project_dir: str | None = None
     agent_id: str = ""
+    session_id: str = ""
+    max_wait_seconds: int = 50
     capabilities: frozenset[str] | None = None
     operator: str | None = None
     policy_read_only: bool = False
     toolsets: frozenset[str] = DEFAULT_TOOLSETS
     watch: Watch = "auto"
     clock: datetime | None = None
+    clock_file: str | None = None
     ids: str | None = None
     fault: str | None = None
 
@@ -55,6 +62,7 @@ def settings_from(
     operator: str | None = None,
     policy_read_only: bool = False,
     toolsets: Iterable[str] | None = None,
+    max_wait: int | None = None,
 ) -> Settings:
     """Return the settings of a process; a flag wins over the environment, and what is empty is absent.
 
@@ -62,17 +70,24 @@ def settings_from(
         InvalidInput: a flag or variable has a value that it cannot have; names it.
     """
     named, named_by = _workspace(environ, workspace)
+    clock = _given(environ.get("METAGIT_MCP_CLOCK"))
+    clock_file = None
+    if clock is not None and clock.startswith("@"):
+        clock_file, clock = clock[1:], None
     return Settings(
         workspace=named,
         workspace_from=named_by,
         project_dir=_given(environ.get("CLAUDE_PROJECT_DIR")),
-        agent_id=_agent_id(_given(agent_id) or ""),
+        agent_id=_agent_id(_given(agent_id) or _given(environ.get("METAGIT_AGENT_ID")) or ""),
+        session_id=_session_id(_given(environ.get("CLAUDE_CODE_SESSION_ID")) or ""),
+        max_wait_seconds=_max_wait(max_wait),
         capabilities=None if capabilities is None else frozenset(capabilities),
         operator=_given(operator),
         policy_read_only=policy_read_only,
         toolsets=_toolsets(toolsets),
         watch=_watch(_given(environ.get("METAGIT_WATCH")) or "auto"),
-        clock=_clock(_given(environ.get("METAGIT_MCP_CLOCK"))),
+        clock=_clock(clock),
+        clock_file=clock_file,
         ids=_given(environ.get("METAGIT_MCP_IDS")),
         fault=_given(environ.get("METAGIT_MCP_FAULT")),
     )
@@ -93,6 +108,19 @@ def _agent_id(text: str) -> str:
         rule = "letters, digits and '_', '.', ':', '/', '@', '-', at most 256, beginning with a letter, digit or '_'"
         raise InvalidInput(f"--agent-id must be {rule}", field="agent_id")
     return text
+
+
+def _session_id(text: str) -> str:
+    """Return the id of the host's session if it can be an agent's; another program chose it."""
+    return text if _AGENT_ID.match(text) else ""
+
+
+def _max_wait(seconds: int | None) -> int:
+    if seconds is None:
+        return _MAX_WAIT
+    if not 0 <= seconds <= _LONGEST_WAIT:
+        raise InvalidInput(f"--max-wait must be 0 to {_LONGEST_WAIT}", field="max_wait")
+    return seconds
 
 
 def _toolsets(names: Iterable[str] | None) -> frozenset[str]:

@@ -6,83 +6,41 @@ nothing of `scheduling`. Exact numbers are fractions; sets of nodes are walked a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from tests.oracle_needs import agents_like, collide, contended, paused, spent, units
+from tests.oracle_world import (
+    FINISHED,
+    Found,
+    Tree,
+    Vouched,
+    World,
+    every_node,
+    item_of,
+    nodes_of,
+    place,
+    slots,
+    written_at,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from metagit_mcp.domain.policy import SchedulePolicy
-    from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
+    from metagit_mcp.domain.tasks import TaskNode
 
-T = TypeVar("T")
+__all__ = ["Found", "Tree", "Vouched", "World", "every_node", "place"]
+
 URGENCIES = {None: 0, "routine": -1, "normal": 0, "high": 1, "critical": 2}
 KNOWN = {"pending", "ready", "blocked", "running", "completed", "cancelled"}
-FINISHED = {"completed", "cancelled"}
-# What an approval vouches for: title, repository, risk, dependencies.
-Vouched = tuple[str, str, str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tree:
-    """A worktree: repository key, owner, whether it is on disk, and when it was touched."""
-
-    repository: str
-    agent_id: str
-    on_disk: bool
-    updated_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """Everything that decides, as seen by one asker at one instant."""
-
-    policy: SchedulePolicy
-    graphs: Mapping[str, LoadedGraph]
-    trees: Sequence[Tree] = ()
-    merge_depth: Mapping[str, int] = field(default_factory=dict)
-    services: Mapping[str, int] = field(default_factory=dict)
-    approvals: Mapping[tuple[str, str], Sequence[Vouched]] = field(default_factory=dict)
-    now: datetime
-    agent_id: str = ""
-    capabilities: frozenset[str] = frozenset()
-    # Answers that many questions share; each is worked out from the fields above alone.
-    known: dict[tuple[str, ...], Any] = field(default_factory=dict)
-
-    def once(self, key: tuple[str, ...], work: Callable[[], T]) -> T:
-        if key not in self.known:
-            self.known[key] = work()
-        answer: T = self.known[key]
-        return answer
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """One node of a plan, by its graph and id, with its score in micros."""
-
-    graph_id: str
-    node_id: str
-    score: int
-
 
 # --- the graph -------------------------------------------------------------------------------------------------
-
-
-def nodes_of(world: World, graph_id: str) -> dict[str, TaskNode]:
-    graph = world.graphs[graph_id].graph
-    nodes = () if graph is None else graph.nodes
-    return world.once(("nodes", graph_id), lambda: {node.node_id: node for node in nodes})
-
-
-def every_node(world: World) -> Iterator[tuple[str, TaskNode]]:
-    for graph_id in sorted(world.graphs):
-        for _, node in sorted(nodes_of(world, graph_id).items()):
-            yield graph_id, node
 
 
 def parents_of(nodes: Mapping[str, TaskNode], node_id: str) -> list[str]:
@@ -149,7 +107,11 @@ def ranks(nodes: Mapping[str, TaskNode]) -> dict[str, int]:
 
 def is_approved(world: World, graph_id: str, node: TaskNode) -> bool:
     wanted = (node.title, place(node), node.risk or "", node.depends_on)
-    return wanted in world.approvals.get((graph_id, node.node_id), ())
+    item = item_of(world, graph_id, node)
+    epoch = 1 if item is None else item.ownership_epoch
+    if item is not None and (item.owner is None or item.state == "completed"):
+        epoch += 1
+    return (epoch, wanted) in world.approvals.get((graph_id, node.node_id), ())
 
 
 def gated(world: World, graph_id: str, node: TaskNode) -> bool:
@@ -196,63 +158,84 @@ def _own_reasons(world: World, graph_id: str, node: TaskNode) -> list[str]:
     found += ["not_ready"] * unmet(world, graph_id, node)
     found += ["blocked"] * (node.status == "blocked")
     found += ["deferred"] * deferred(world, node)
+    item = item_of(world, graph_id, node)
+    found += ["retry_at"] * (item is not None and item.retry_at is not None and item.retry_at > world.now)
     found += ["awaiting_approval"] * gated(world, graph_id, node)
-    return found + ["observed"] * (node.status == "running")
+    if node.status != "running":
+        return found
+    if any((each.graph_id, each.node_id) == (graph_id, node.node_id) for each in world.leases):
+        return [*found, "leased"]
+    return [*found, "observed" if seen_running(world, graph_id, node) else "awaiting_review"]
 
 
-def slots(node: TaskNode) -> int:
-    return node.slots or 1
+def seen_running(world: World, graph_id: str, node: TaskNode) -> bool:
+    """Another program runs it, as far as we know."""
+    item = item_of(world, graph_id, node)
+    is_held = any((each.graph_id, each.node_id) == (graph_id, node.node_id) for each in world.leases)
+    return node.status == "running" and not is_held and (item is None or item.state != "submitted")
 
 
-def running(world: World, graph_id: str) -> int:
+def overdue(world: World, node: TaskNode) -> bool:
+    since = written_at(node)
+    return since is not None and world.now - since >= timedelta(seconds=world.policy.leases.observed_seconds)
+
+
+def observed(world: World, graph_id: str) -> int:
+    """The slots of runs seen in the file."""
     graph = world.graphs[graph_id].graph
     if graph is None or graph.status != "active":
         return 0
-    return sum(slots(node) for node in nodes_of(world, graph_id).values() if node.status == "running")
+    every = [node for node in nodes_of(world, graph_id).values() if seen_running(world, graph_id, node)]
+    return sum(slots(node) for node in every if not overdue(world, node))
+
+
+def all_observed(world: World) -> int:
+    return sum(observed(world, graph_id) for graph_id in world.graphs)
+
+
+def running(world: World, graph_id: str) -> int:
+    return observed(world, graph_id) + sum(each.holding.slots for each in world.leases if each.graph_id == graph_id)
 
 
 def all_running(world: World) -> int:
-    return sum(running(world, graph_id) for graph_id in world.graphs)
+    return all_observed(world) + sum(each.holding.slots for each in world.leases)
 
 
 def quota(world: World, graph_id: str) -> int | None:
     return world.policy.groups[graph_id].quota if graph_id in world.policy.groups else None
 
 
-def situational_reasons(world: World, graph_id: str, node: TaskNode) -> list[str]:
+def situational_reasons(world: World, graph_id: str, node: TaskNode, *, agent: bool = True) -> list[str]:
     """The kinds of the reasons that lie in who asks and in what else runs."""
-    limit, total = quota(world, graph_id), world.policy.slots
+    item, limit, total = item_of(world, graph_id, node), quota(world, graph_id), world.policy.slots
     wanted, used = slots(node), all_running(world)
-    found = ["capability_missing"] * len(set(node.capabilities or ()) - world.capabilities)
+    found = ["owned"] * (
+        item is not None and item.state == "queued" and item.owner is not None and item.owner != world.agent_id
+    )
+    found += ["paused"] * paused(world, graph_id, node)
+    found += ["budget_exhausted"] * spent(world, graph_id, node)
+    found += ["capability_missing"] * len(set(node.capabilities or ()) - world.capabilities)
+    # Work under a lease holds what it needs itself.
+    itself = {"exclusive", "conflicts_with", "resource_busy"} if item is not None and item.lease_id else set()
+    found += [each for each in contended(world, node) if each not in itself]
     too_wide = limit is not None and wanted > limit
     if total is not None:
-        too_wide = too_wide or wanted > total or (wanted > 1 and wanted > total - used)
+        too_wide = too_wide or wanted > total or (wanted > 1 and wanted > total - all_observed(world))
     found += ["never_fits"] * too_wide
     found += ["merge_pressure"] * (world.policy.skip_on_merge_pressure and pressured(world, place(node)))
     found += ["group_quota"] * (limit is not None and running(world, graph_id) + wanted > limit)
+    own = [each.slots for each in agents_like(world) if each.slots is not None]
+    held = sum(1 for each in world.leases if each.agent_id == world.agent_id)
+    found += ["agent_slots"] * (agent and held >= min(own, default=world.policy.agent_slots))
     return found + ["no_slot"] * (total is not None and used + wanted > total)
 
 
-def reasons(world: World, graph_id: str, node: TaskNode) -> list[str]:
+def reasons(world: World, graph_id: str, node: TaskNode, *, agent: bool = True) -> list[str]:
     own = own_reasons(world, graph_id, node)
-    return own if "finished" in own else own + situational_reasons(world, graph_id, node)
+    return own if "finished" in own else own + situational_reasons(world, graph_id, node, agent=agent)
 
 
 # --- the score -------------------------------------------------------------------------------------------------
-
-
-def place(node: TaskNode) -> str:
-    """The repository of a node under the one spelling that counts."""
-    parts = _segments(node.repository)
-    if not parts:
-        return ""
-    if parts[-1].endswith(".git") and parts[-1] != ".git":
-        parts[-1] = parts[-1][: -len(".git")]
-    return "/".join(_segments(node.project) + parts if len(parts) == 1 and parts != ["."] else parts)
-
-
-def _segments(name: str | None) -> list[str]:
-    return [part.strip() for part in (name or "").casefold().replace("\\", "/").split("/") if part.strip()]
 
 
 def pressured(world: World, repository: str) -> bool:
@@ -334,25 +317,48 @@ def _in_order(world: World, nodes: Iterable[tuple[str, TaskNode]]) -> list[tuple
         (Found(graph_id=graph_id, node_id=node.node_id, score=score(world, graph_id, node)), node)
         for graph_id, node in nodes
     ]
-    return sorted(found, key=lambda each: (-each[0].score, tokens(each[1]), each[0].node_id, each[0].graph_id))
+
+    def shunned(graph_id: str, node: TaskNode) -> bool:
+        item = item_of(world, graph_id, node)
+        return item is not None and bool(world.agent_id) and world.agent_id in item.released_by
+
+    def key(each: tuple[Found, TaskNode]) -> tuple[bool, int, int, str, str]:
+        found, node = each
+        return shunned(found.graph_id, node), -found.score, tokens(node), found.node_id, found.graph_id
+
+    return sorted(found, key=key)
 
 
 def plan(world: World, limit: int, graph_id: str | None = None) -> list[Found]:
-    """The first `limit` of the order that fit, each taking its slots before the next is looked at."""
+    """The first `limit` of the order that fit, each taking what it needs before the next is looked at."""
     scope = [(name, node) for name, node in every_node(world) if graph_id in {None, name}]
-    order = _in_order(world, [each for each in scope if not reasons(world, *each)])
-    taken: dict[str, int] = {}
-    picks: list[Found] = []
+    order = _in_order(world, [each for each in scope if not reasons(world, *each, agent=False)])
+    picks: list[tuple[Found, TaskNode]] = []
     for found, node in order:
-        used, own = sum(taken.values()), taken.get(found.graph_id, 0)
-        limit_here = quota(world, found.graph_id)
-        if world.policy.slots is not None and all_running(world) + used + slots(node) > world.policy.slots:
-            continue
-        if limit_here is not None and running(world, found.graph_id) + own + slots(node) > limit_here:
-            continue
-        taken[found.graph_id] = own + slots(node)
-        picks.append(found)
-    return picks[:limit]
+        if _fits(world, found, node, picks):
+            picks.append((found, node))
+    return [found for found, _ in picks[:limit]]
+
+
+def _fits(world: World, found: Found, node: TaskNode, picks: Sequence[tuple[Found, TaskNode]]) -> bool:
+    used = sum(slots(each) for _, each in picks)
+    own = sum(slots(each) for other, each in picks if other.graph_id == found.graph_id)
+    limit = quota(world, found.graph_id)
+    if world.policy.slots is not None and all_running(world) + used + slots(node) > world.policy.slots:
+        return False
+    if limit is not None and running(world, found.graph_id) + own + slots(node) > limit:
+        return False
+    for name, number in units(world, node).items():
+        held = sum(each.holding.uses.get(name, 0) for each in world.leases)
+        held += sum(units(world, each).get(name, 0) for _, each in picks)
+        if name in world.policy.resources and held + number > world.policy.resources[name].capacity:
+            return False
+    for _, each in picks:
+        if set(each.exclusive or ()) & set(node.exclusive or ()):
+            return False
+        if place(each) == place(node) and collide(each.touches or (), node.touches or ()):
+            return False
+    return True
 
 
 def held_back(world: World, limit: int, graph_id: str | None = None) -> list[Found]:
@@ -379,7 +385,7 @@ def count(world: World, graph_id: str | None = None) -> Count:
         if graph_id not in {None, name}:
             continue
         found, own = reasons(world, name, node), own_reasons(world, name, node)
-        waiting = own[:1] in (["deferred"], ["awaiting_approval"]) and node.status in {"pending", "ready"}
+        waiting = own[:1] in (["deferred"], ["retry_at"], ["awaiting_approval"]) and node.status in {"pending", "ready"}
         ready += not own or waiting
         runnable += not found
         if found:

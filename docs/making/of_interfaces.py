@@ -2,19 +2,21 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from datetime import datetime
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
+from dataclasses import fields
+from typing import Any
 
 import click
 from making import wording
 from making.markdown import Row, bounds_of, code, page, refuse_drift, shown_default, table, told, yes
+from making.records import record_parts, record_rows, records_of
+from mcp.types import Prompt
 
 from metagit_mcp import errors
 from metagit_mcp.interfaces.cli.exits import EXIT_CODES
 from metagit_mcp.interfaces.cli.main import PROGRAM, cli
+from metagit_mcp.interfaces.mcp.guidance import prompts
 from metagit_mcp.interfaces.mcp.tools import TOOLS, ToolEntry
+from metagit_mcp.settings import DEFAULT_TOOLSETS, TOOLSETS
 from metagit_mcp.wire.portable import input_schema
 
 # --- errors ----------------------------------------------------------------------------------------------------
@@ -49,54 +51,6 @@ def errors_page() -> str:
 
 
 # --- tools -----------------------------------------------------------------------------------------------------
-
-
-def kind_of(annotation: Any) -> str:  # noqa: ANN401 - annotations have no type
-    """Return the JSON kind of a field, with a link where the kind is a record of this page."""
-    plain = without_none(annotation)
-    origin, arguments = get_origin(plain), get_args(plain)
-    if is_record(plain):
-        return f"[{plain.__name__}](#{plain.__name__.lower()})"
-    if origin is tuple:
-        return f"list of {kind_of(arguments[0])}"
-    if origin is Literal:
-        return ", ".join(map(code, arguments))
-    names = {str: "text", int: "integer", float: "number", bool: "true or false", datetime: "instant"}
-    return names.get(plain, "object")
-
-
-def is_record(annotation: object) -> TypeGuard[type[Any]]:
-    """Say whether a field holds a record of its own."""
-    return isinstance(annotation, type) and is_dataclass(annotation)
-
-
-def without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
-    """Return the annotation without `None`."""
-    if get_origin(annotation) not in (Union, UnionType):
-        return annotation
-    return next(arm for arm in get_args(annotation) if arm is not NoneType)
-
-
-def presence(name: str, optional: bool) -> str:  # noqa: FBT001 - a word of the table
-    """Return a field's name, marked when it may be absent."""
-    return f"{code(name)}{' ?' if optional else ''}"
-
-
-def record_rows(shape: type[Any]) -> Iterator[Row]:
-    """Yield name and kind of each field of a record."""
-    hints = get_type_hints(shape)
-    for each in fields(shape):
-        yield presence(each.name, each.default is None), kind_of(hints[each.name])
-
-
-def records_of(shape: type[Any], found: dict[str, type[Any]]) -> None:
-    """Collect the records that a record holds, in the order in which a reader meets them."""
-    for hint in get_type_hints(shape).values():
-        inner = without_none(hint)
-        inner = get_args(inner)[0] if get_origin(inner) is tuple else inner
-        if is_record(inner) and inner.__name__ not in found:
-            found[inner.__name__] = inner
-            records_of(inner, found)
 
 
 def answer_rows(shape: type[Any]) -> Iterator[Row]:
@@ -143,6 +97,17 @@ def effects_line(entry: ToolEntry) -> str:
     return f"Toolset `{entry.toolset}` · " + " · ".join(f"{name}: {yes(flag)}" for name, flag in effects.items())
 
 
+def toolsets() -> str:
+    """The toolsets that a server offers unless told otherwise."""
+    return " and ".join(code(name) for name in TOOLSETS if name in DEFAULT_TOOLSETS)
+
+
+def prompt_row(prompt: Prompt) -> Row:
+    """One prompt."""
+    arguments = (f"{code(each.name)}: {each.description}" for each in prompt.arguments or ())
+    return code(prompt.name), prompt.description or "", "; ".join(arguments)
+
+
 def tools_page() -> str:
     """The MCP tools."""
     known = {each.name for entry in TOOLS for each in fields(entry.answer)}
@@ -150,19 +115,18 @@ def tools_page() -> str:
     records: dict[str, type[Any]] = {}
     for entry in TOOLS:
         records_of(entry.answer, records)
-    told_records = [
-        f"### {name}\n\n{told(shape)}\n\n{table(('field', 'type'), record_rows(shape))}"
-        for name, shape in records.items()
-    ]
     return page(
         "MCP tools",
         "Every tool answers with structured content and the same JSON as text; its twin on the "
         "[command line](cli.md) prints that JSON with `--json`. An empty string or null counts as absent, and a JSON "
         "string is accepted where a list is expected. Unknown arguments are refused by name. Times are RFC 3339 in "
         "UTC; what is none is absent, except in `policy`, which has the shape of policy.json.",
+        f"A server offers the toolsets {toolsets()}; `--toolsets` names others.",
         *map(tool_part, TOOLS),
+        "## Prompts",
+        table(("prompt", "what it is for", "arguments"), map(prompt_row, prompts(TOOLSETS))),
         "## Records\n\nFields marked with ? are absent when there is nothing to say.",
-        *told_records,
+        *record_parts(records),
     )
 
 

@@ -47,14 +47,19 @@ def single(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**arms[0], **schema} if arms else {"type": "string", **schema}
 
 
+# What stands for the keys of a map, by the map.
+KEYS = {"agents": "pattern", "resources": "name", "uses": "resource", "budget": "figure"}
+
+
 def leaves(path: str, schema: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the keys below a key of the policy, by their dotted names; a map's own keys stand as <id>."""
+    below = single(schema).get("additionalProperties")
     if "$ref" in schema:
         for name, each in known[schema["$ref"].rpartition("/")[2]]["properties"].items():
             yield from leaves(f"{path}.{name}", each, known)
-    elif isinstance(schema.get("additionalProperties"), dict):
-        key = "<pattern>" if path == "agents" else "<graph_id>"
-        yield from leaves(f"{path}.{key}", schema["additionalProperties"], known)
+    elif isinstance(below, dict):
+        key = f"{path}.<{KEYS.get(path.rpartition('.')[2], 'graph_id')}>"
+        yield from leaves(key, below, known) if "$ref" in below else [(key, {**below, "description": meaning(schema)})]
     else:
         yield path, schema
 

@@ -5,6 +5,17 @@ The pages refuse a name that the code lost and one that is not told here. It mus
 
 # What the top-level fields of answers mean, by name.
 ANSWER_FIELDS = {
+    "budget_left": "What is left of each budgeted figure, all leases of the node counted.",
+    "dispatch_hints": "What there is to do, from where to go on, and what dependencies and attempts left.",
+    "graph_id": "The task graph.",
+    "held": "Leases that the asker has already: go on with them. Only with `claim`.",
+    "lease": "The lease; after a report only while it goes on.",
+    "node_id": "The node.",
+    "node_status": "What the node is now: a [state](../explanation/work.md), finer than the status in the file.",
+    "ownership": "With `queue_only`: the node is the asker's, to be started in time.",
+    "pauses": "Where nothing new starts, and who said so.",
+    "released_slot": "Whether the lease ended, so that the agent is free.",
+    "retry_at": "When a failed node may be tried again.",
     "added": "How many nodes were added.",
     "changed": "Whether anything is different now.",
     "counts": "All nodes by what they are now.",
@@ -28,9 +39,9 @@ ANSWER_FIELDS = {
     "recent_decisions": "The newest lines of the decision log, newest first.",
     "revision": "The policy's revision; a hand edit changes it too.",
     "runnable_count": "Nodes that this caller could start now.",
-    "running": "Up to fifty nodes that the files say are running.",
+    "running": "Up to fifty nodes that run: under a lease, or as the files say.",
     "skipped": "Nodes that `skip_on_merge_pressure` left out, best first.",
-    "state_version": "Names the state of the files that the answer rests on; the same content has the same version.",
+    "state_version": "Names the state of files and work that the answer rests on; the same state has the same version.",
     "truncated": "Whether something was cut to keep the answer under 40,000 bytes.",
     "warnings": "What is wrong with files, and what was done about it.",
     "waiting": "Up to twenty nodes that wait for something else than a person, each with its first reason.",
@@ -49,12 +60,28 @@ REASONS = {
     "not_ready": ("It waits for other nodes; the details are listed below.", "the nodes it waits for"),
     "blocked": ("Its status is `blocked`. The note is the reason that was given.", "a person"),
     "deferred": ("`not_before` lies in the future; the detail is that instant.", "time"),
+    "retry_at": ("It failed, and is tried again at that instant.", "time"),
     "awaiting_approval": (
         "Its risk or its `approval` asks for a person, who has not approved it as it is now.",
         "a person",
     ),
-    "observed": ("Its file says that it is running.", "whoever runs it"),
+    "leased": ("An agent works on it; the detail is who, and until when the lease lasts.", "a report, or time"),
+    "observed": (
+        "Its file says that it runs, and nobody has a lease on it; `overdue`: longer than `leases.observed_seconds`",
+        "whoever runs it",
+    ),
+    "awaiting_review": ("It is done, and a person has to accept the result.", "a person"),
+    "owned": ("Another agent owns it and starts it later; the detail is who.", "its owner, or time"),
+    "paused": ("A person said that nothing starts there; the detail is the scope, who, and until when.", "a person"),
+    "budget_exhausted": ("Nothing is left of a figure of its budget.", "whoever owns the budget"),
     "capability_missing": ("It needs a capability that the asker did not name; one reason each.", "another asker"),
+    "exclusive": ("Another node holds an exclusive key that it needs.", "that node's end"),
+    "conflicts_with": (
+        "Its write scopes overlap those of a node at work in the same repository; the detail is which, and where.",
+        "that node's end",
+    ),
+    "resource_busy": ("Too few units of a resource are left; units held and capacity.", "work that finishes"),
+    "resource_closed": ("A resource turned an agent away; the detail is until when it is closed.", "time"),
     "never_fits": ("It needs more slots than a limit can ever give.", "whoever owns the policy"),
     "merge_pressure": (
         "Its repository is under merge pressure, and the policy skips such nodes.",
@@ -64,6 +91,7 @@ REASONS = {
         "Its Group has no room under its quota; the detail is slots in use and quota.",
         "work that finishes",
     ),
+    "agent_slots": ("The asker holds as many leases as it may.", "the asker's own reports"),
     "no_slot": ("The workspace has no free slot for it; the detail is slots in use and limit.", "work that finishes"),
 }
 

@@ -1,19 +1,18 @@
-"""Keeps people's approvals in schedule/approvals.json; knows neither who may approve nor what that allows.
+"""Reads people's approvals in schedule/approvals.json; knows neither who may approve nor what that allows.
 
-A damaged file grants nothing, and it is never overwritten.
+They were given before there was a ledger, and it is never written anymore. A damaged file grants nothing.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from metagit_mcp.adapters.files import atomic_write, make_folder, read_regular
-from metagit_mcp.adapters.json_documents import parse_document, render_document
-from metagit_mcp.adapters.layout import APPROVALS, SCHEDULE
-from metagit_mcp.adapters.locks import locked
+from metagit_mcp.adapters.files import read_regular
+from metagit_mcp.adapters.json_documents import parse_document
+from metagit_mcp.adapters.layout import APPROVALS
 from metagit_mcp.adapters.refusals import FileRefused
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.errors import StoreCorrupt, StoreUnavailable
-from metagit_mcp.wire.codec import Json, adapter, compact, plain
+from metagit_mcp.wire.codec import Json, adapter, compact
 
 Approvals = Mapping[str, tuple[Approval, ...]]
 
@@ -45,35 +44,6 @@ class ApprovalFile:
             fresh, self.warnings = _understood(document)
         if fresh != self.approvals:
             self.approvals = fresh
-
-
-class ApprovalFileStore:
-    """The approvals of one workspace, to be added to."""
-
-    def __init__(self, root: str) -> None:
-        """Touch nothing yet."""
-        self._root = root
-
-    def add(self, approval: Approval) -> bool:
-        """Add one approval durably; see `ports.ApprovalStore`.
-
-        Raises:
-            StoreCorrupt: the file that is there cannot be used.
-            ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
-        """
-        root, path = self._root, f"{self._root}/{APPROVALS}"
-        make_folder(f"{root}/{SCHEDULE}", root=root)
-        with locked(path, root=root, kind="approvals"):
-            document = _read(root)
-            if any(_same_node(each, approval) for each in _understood(document)[0].get(approval.graph_id, ())):
-                return False
-            document["approvals"] = [*document["approvals"], plain(approval)]
-            atomic_write(path, render_document(document), root=root, kind="approvals")
-        return True
-
-
-def _same_node(one: Approval, other: Approval) -> bool:
-    return (one.node_id, one.epoch, one.digest) == (other.node_id, other.epoch, other.digest)
 
 
 def _read(root: str) -> Json:

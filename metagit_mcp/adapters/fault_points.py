@@ -7,15 +7,29 @@ import os
 import signal
 from collections.abc import Callable
 
-_REPLACED = ("graph", "index", "policy", "kept", "approvals")
+_REPLACED = ("graph", "index", "policy", "kept")
 _APPENDED = ("decisions", "events", "audit")
 _REPLACING = ("locked", "temp_written", "before_rename", "renamed")
 _APPENDING = ("locked", "appended_half", "appended")
 
-FAULT_POINTS = (
+FILE_POINTS = (
     *(f"{kind}.{step}" for kind in _REPLACED for step in _REPLACING),
     *(f"{kind}.{step}" for kind in _APPENDED for step in _APPENDING),
 )
+# In the order in which the first writing of a workspace passes them; later ones `locked` and the last three.
+LEDGER_POINTS = (
+    "ignored.before_rename",
+    "ledger.locked",
+    "ledger.temp_written",
+    "ledger.created",
+    "identity.temp_written",
+    "identity.before_rename",
+    "identity.renamed",
+    "ledger.begun",
+    "ledger.appended",
+    "ledger.committed",
+)
+FAULT_POINTS = (*FILE_POINTS, *LEDGER_POINTS)
 
 _armed: dict[str, Callable[[], None]] = {}
 

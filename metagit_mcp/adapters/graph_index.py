@@ -31,6 +31,45 @@ def list_graph(root: str, graph_id: str, graph: Json) -> None:
         atomic_write(path, render_document(index), root=root, kind="index")
 
 
+def has_usable_list(root: str) -> bool:
+    """Say whether the list can be used, or is not there at all. Raises what `unlisted` raises."""
+    return _found(f"{root}/{INDEX}", root) is not None or read_regular(f"{root}/{INDEX}", root=root) is None
+
+
+def unlisted(root: str) -> dict[str, Json]:
+    """Return the graphs whose row in the list is missing, says something else, or stands for no file.
+
+    Each has the row that it should have, an empty one where there is no file. A file that cannot be used has no say in
+    it. Without a list and without graphs nothing is missing.
+
+    Raises:
+        StoreUnavailable, FileRefused: the list cannot be read.
+    """
+    found = _found(f"{root}/{INDEX}", root)
+    rows = {} if found is None else {str(row["graph_id"]): row for row in found["graphs"]}
+    files = {str(row["graph_id"]): row for row in _rows_of_files(root)}
+    named = {name.removesuffix(".json") for name in _names(f"{root}/{GRAPHS}")}
+    different = {name: row for name, row in files.items() if {**rows.get(name, {}), **row} != rows.get(name)}
+    return different | {name: {} for name in rows.keys() - named}
+
+
+def list_anew(root: str) -> None:
+    """Bring every row of the list in step with the files; unknown fields of the list and of its rows stay.
+
+    Raises:
+        ReadOnlyWorkspace, StoreUnavailable, FileRefused: the list cannot be written.
+    """
+    path = f"{root}/{INDEX}"
+    with locked(path, root=root, kind="index"):
+        index = _found(path, root) or {"graphs": []}
+        former = {str(row["graph_id"]): row for row in index["graphs"]}
+        rows = {str(row["graph_id"]): {**former.get(str(row["graph_id"]), {}), **row} for row in _rows_of_files(root)}
+        kept = {name.removesuffix(".json") for name in _names(f"{root}/{GRAPHS}")} & former.keys()
+        rows = {name: former[name] for name in kept} | rows
+        index["graphs"] = [rows[name] for name in sorted(rows)]
+        atomic_write(path, render_document(index), root=root, kind="index")
+
+
 def _found(path: str, root: str) -> Json | None:
     """Return the list as it stands, or None when it is missing or cannot be used."""
     image = read_regular(path, root=root)

@@ -187,6 +187,19 @@ def learn(root: str, known: Kept, graphs: Mapping[str, Lesson], policy: Lesson |
     return current
 
 
+def set_unusable_aside(root: str) -> None:
+    """Move a kept.json whose content cannot be used aside, as the next writer would; one that can be used stays.
+
+    Raises:
+        ReadOnlyWorkspace, StoreUnavailable, FileRefused: it cannot be moved, or not even be read.
+    """
+    path = f"{root}/{KEPT}"
+    with locked(path, root=root, kind="kept"):
+        read_regular(path, root=root)
+        if _read(root).warning:
+            _set_aside(path)
+
+
 def _set_aside(path: str) -> None:
     try:
         if os.path.isfile(path):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from metagit_mcp.application.current import usable_graph
+from metagit_mcp.application.finding import usable_graph
 from metagit_mcp.domain.graph import cycle_text, structure
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id

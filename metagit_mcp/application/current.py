@@ -1,187 +1,171 @@
-"""The workspace as it is now: keeps the image and the queue in step with the files. Answers no question itself."""
+"""Gives every use case the newest view of the workspace, and every command its turn. Answers no question itself."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable
+from functools import partial
 from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
-from metagit_mcp.domain.policy import SchedulePolicy
-from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
-from metagit_mcp.domain.value import value
-from metagit_mcp.errors import GraphInvalid, GraphNotFound, NodeAmbiguous, NodeNotFound
-from metagit_mcp.ports import Clock, Offload, WorkspaceImage, WorkspaceSource
-from metagit_mcp.scheduling.cycle import WorkspaceQueue
-from metagit_mcp.scheduling.snapshot import Snapshot
+from metagit_mcp.application.reconciliation import OVERRULED
+from metagit_mcp.application.shared import Shared, View
+from metagit_mcp.application.write_back import WriteBack
+from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.errors import MetagitError, StoreUnavailable
+from metagit_mcp.ports import Ids, Offload, Warnings, WorkspaceImage
 
-_NAMED = 10
+if TYPE_CHECKING:
+    from metagit_mcp.application.turn import Turn
 
-
-@value
-class View:
-    """One consistent look at the workspace: what was read, the queue over it, and the instant.
-
-    The queue is shared and may be rebuilt while the holder waits for something: use it before the next await.
-    """
-
-    image: WorkspaceImage
-    policy: SchedulePolicy
-    queue: WorkspaceQueue
-    now: datetime
+R = TypeVar("R")
+GraphOf = Callable[[R], str] | None
 
 
 class Current:
-    """Gives every use case the newest view; what did not change is kept from the last one."""
+    """Lets use cases look at what is shared, and change it, one after another."""
 
-    def __init__(self, source: WorkspaceSource, clock: Clock, offload: Offload) -> None:
-        """Read nothing yet."""
-        self._source = source
-        self._clock = clock
+    def __init__(
+        self, shared: Shared, write_back: WriteBack, ids: Ids, offload: Offload, *, writes_at_once: bool
+    ) -> None:
+        """Read nothing yet. `writes_at_once`: files are brought in step before a command returns, else by `flush`."""
+        self._shared = shared
+        self._write_back = write_back
+        self._writes_at_once = writes_at_once
+        self._ids = ids
         self._offload = offload
-        # The catch-ups that may yet touch the image and the queue, possibly in another thread: neither is used until
-        # there is none.
+        # What could not be written back since a command was told of it, by graph.
+        self._unwritten: dict[str, Warnings] = {}
+        # The work that may yet touch what is shared, possibly in another thread: nobody looks at it until there is
+        # none.
         self._under_way: set[Lock] = set()
-        self._image: WorkspaceImage | None = None
-        self._queue: WorkspaceQueue | None = None
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there was a ledger when this was last looked at; raises what `state` raises."""
+        return bool(self._shared.known.mark.workspace_id)
+
+    @property
+    def state(self) -> LedgerState:
+        """What the ledger said when it was last looked at.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: it could not be read.
+        """
+        return self._shared.known.state
 
     async def image(self) -> WorkspaceImage:
         """Return what the files say now; a policy that cannot be used is no obstacle."""
-        asked = False
-        while self._under_way or not asked or self._image is None:
-            if self._under_way:
-                # Blocking work is done one piece after another: when this is done, what was before it is.
-                await self._offload(_nothing)
-            else:
-                asked = True
-                if self._image is None or self._source.changed():
-                    await self._follow()
-        return self._image
+        await self._catch_up()
+        return self._shared.image
 
     async def view(self) -> View:
         """Return the image with its queue at this instant.
 
         Raises:
             PolicyInvalid: policy.json cannot be used; the defaults never stand in silently.
+            StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read.
         """
-        image = await self.image()
-        policy = usable_policy(image)
-        if self._queue is None:  # pragma: no cover - a finished catch-up leaves a queue wherever there is a policy
-            raise AssertionError
-        now = self._clock.now()
-        self._queue.go_on(now)
-        return View(image=image, policy=policy, queue=self._queue, now=now)
+        await self._catch_up()
+        return self._shared.view(self._shared.clock.instant())
 
-    async def _follow(self) -> None:
-        """Catch up beside the event loop. A caller that is cancelled does not wait, but the catch-up may go on."""
+    async def _catch_up(self) -> None:
+        asked = False
+        while self._under_way or not asked or not self._shared.is_read:
+            if self._under_way:
+                # Blocking work is done one piece after another: when this is done, what was before it is.
+                await self._offload(_nothing)
+            else:
+                asked = True
+                if self._shared.is_behind():
+                    await self._exclusively(self._shared.catch_up)
+
+    async def command(self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R] = None) -> tuple[R, Warnings]:
+        """Give `act` the writer's turn, after everything that happened without a command has happened.
+
+        A refusal that `act` raises leaves in force what it let happen before; any other failure leaves nothing. The
+        warnings are about files that could not be brought in step yet; with `graph_id_of` only about the graph of the
+        answer, and the next command tells the rest.
+
+        Raises:
+            StoreUnavailable, ReadOnlyWorkspace, StoreCorrupt, StoreTooNew: the ledger cannot be written.
+        """
+        return await self._exclusively(lambda: self._commanded(act, graph_id_of))
+
+    def _commanded(self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R]) -> tuple[R, Warnings]:
+        from metagit_mcp.application.turn import Turn  # noqa: PLC0415 - the decider is loaded by the first command
+
+        shared = self._shared
+        # What takes long is read before the others have to wait.
+        shared.catch_up()
+        outcome: list[R] = []
+        refusal: MetagitError | None = None
+        with shared.ledger.writing() as writer:
+            shared.catch_up()
+            self._note_overruled()
+            turn = Turn(shared, writer, self._ids)
+            try:
+                outcome.append(act(turn))
+            except MetagitError as error:
+                refusal = error
+        if self._writes_at_once:
+            self._flushed(set(shared.reconciliation.unwritten))
+        if refusal is not None:
+            raise refusal
+        about = sorted(self._unwritten) if graph_id_of is None else [graph_id_of(outcome[0])]
+        return outcome[0], tuple(warning for graph_id in about for warning in self._unwritten.pop(graph_id, ()))
+
+    def _note_overruled(self) -> None:
+        """Note the acts of others that do not count, before the files are written over: the next command tells them."""
+        for graph_id, warning in self._shared.reconciliation.overruled_acts():
+            known = self._unwritten.get(graph_id, ())
+            if warning not in known:
+                self._unwritten[graph_id] = (*known, warning)
+
+    def _flushed(self, graph_ids: set[str]) -> None:
+        self._note_overruled()
+        for graph_id in sorted(graph_ids):
+            noted = [each for each in self._unwritten.pop(graph_id, ()) if OVERRULED in each]
+            warnings = (*noted, *self._write_back.flush({graph_id}))
+            if warnings:
+                self._unwritten[graph_id] = warnings
+        self._shared.catch_up()
+        for graph_id in graph_ids:
+            self._shared.settle(graph_id)
+
+    async def flush(self) -> None:
+        """Bring the graph files in step with the ledger, one after another, so that no command waits for all."""
+        if not self._shared.is_read:
+            return
+        for graph_id in sorted(self._shared.reconciliation.unwritten):
+            await self._exclusively(partial(self._flushed, {graph_id}))
+
+    async def is_overdue(self) -> bool:
+        """Say whether something lapsed, or was done by another program, that only a command makes an event."""
+        await self._catch_up()
+        return bool(self._shared.unwritten_events(self._shared.clock.instant()))
+
+    async def _exclusively(self, blocking: Callable[[], R]) -> R:
+        """Do blocking work that touches what is shared. A caller that is cancelled does not wait for it.
+
+        What has begun goes on; what has not begun by then never will.
+        """
         turn = Lock()
         self._under_way.add(turn)
 
-        def in_turn() -> None:
-            if turn.acquire(blocking=False):
-                try:
-                    self._catch_up()
-                finally:
-                    self._under_way.discard(turn)
+        def in_turn() -> R:
+            if not turn.acquire(blocking=False):
+                # Nobody is left to be told.
+                raise StoreUnavailable
+            try:
+                return blocking()
+            finally:
+                self._under_way.discard(turn)
 
         try:
-            await self._offload(in_turn)
+            return await self._offload(in_turn)
         finally:
             if turn.acquire(blocking=False):
                 # It has not begun, and now it never will.
                 self._under_way.discard(turn)
 
-    def _catch_up(self) -> None:
-        image = self._source.read()
-        if image is self._image:
-            return
-        if image.policy is None:
-            self._queue = None
-        else:
-            snapshot = snapshot_of(image, image.policy, self._clock.now())
-            if self._queue is None:
-                self._queue = WorkspaceQueue(snapshot)
-            else:
-                self._queue.refresh(snapshot)
-        self._image = image
-
 
 def _nothing() -> None:
     """Stand at the end of the line of blocking work."""
-
-
-def usable_policy(image: WorkspaceImage) -> SchedulePolicy:
-    """Return the policy.
-
-    Raises:
-        PolicyInvalid: policy.json cannot be used; the defaults never stand in silently.
-    """
-    error = image.policy_error
-    if image.policy is not None:
-        return image.policy
-    if error is None:  # pragma: no cover - a source without a policy always says why
-        raise AssertionError
-    # A new exception, since one instance must not be raised twice.
-    raise type(error)(error.message, hint=error.hint, **error.details)
-
-
-def snapshot_of(image: WorkspaceImage, policy: SchedulePolicy, now: datetime) -> Snapshot:
-    """Return the frozen inputs of a cycle."""
-    return Snapshot(
-        policy=policy, graphs=image.graphs, surroundings=image.surroundings, approvals=image.approvals, now=now
-    )
-
-
-def known_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph:
-    """Return the named graph, usable or not.
-
-    Raises:
-        GraphNotFound: no file has this name.
-    """
-    loaded = graphs.get(graph_id)
-    if loaded is None:
-        known = sorted(graphs)
-        more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-        shown = ", ".join(known[:_NAMED]) + more
-        hint = f"Known graphs: {shown}." if known else "There is no graph yet: plan one with metagit_task_plan."
-        raise GraphNotFound(f"No task graph is called {graph_id}.", hint=hint, graph_id=graph_id)
-    return loaded
-
-
-def usable_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph:
-    """Return the named graph.
-
-    Raises:
-        GraphNotFound: no file has this name.
-        GraphInvalid: its file cannot be used; the message says what is wrong with it.
-    """
-    loaded = known_graph(graphs, graph_id)
-    if loaded.graph is None:
-        raise GraphInvalid("; ".join(loaded.warnings), hint="Mend the file; other graphs go on.", graph_id=graph_id)
-    return loaded
-
-
-def find_node(graphs: Mapping[str, LoadedGraph], node_id: str, graph_id: str | None) -> tuple[LoadedGraph, TaskNode]:
-    """Return the graph and the node that an id names.
-
-    Raises:
-        NodeNotFound: no graph (or not the named one) has it.
-        NodeAmbiguous: several graphs have it and none was named.
-        GraphNotFound, GraphInvalid: the named graph is missing or unusable.
-    """
-    among = list(graphs.values()) if graph_id is None else [usable_graph(graphs, graph_id)]
-    found = [
-        (loaded, node)
-        for loaded in among
-        if loaded.graph is not None
-        for node in loaded.graph.nodes
-        if node.node_id == node_id
-    ]
-    homes = sorted({loaded.graph_id for loaded, _ in found})
-    if not found:
-        unread = sorted(loaded.graph_id for loaded in among if loaded.graph is None)
-        hint = "metagit_schedule_status and `metagit-mcp task list` show the nodes there are."
-        if unread:
-            hint = f"It may be in a graph that cannot be read: {', '.join(unread[:_NAMED])}. {hint}"
-        raise NodeNotFound(f"No node is called {node_id}.", hint=hint, node_id=node_id)
-    if len(homes) > 1:
-        hint = f"Pass graph_id, one of: {', '.join(homes[:_NAMED])}."
-        raise NodeAmbiguous(f"{len(homes)} graphs have a node {node_id}.", hint=hint, node_id=node_id, graphs=homes)
-    return found[0]

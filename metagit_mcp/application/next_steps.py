@@ -4,8 +4,9 @@ import shlex
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from metagit_mcp.domain.decision import ScheduleDecision
+from metagit_mcp.domain.decision import LeaseRecord, ScheduleDecision
 from metagit_mcp.domain.tasks import LoadedGraph
+from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.scheduling.eligibility import ReasonKind
 from metagit_mcp.scheduling.moment import Census
 
@@ -16,26 +17,71 @@ _HELP: Final[dict[ReasonKind, str]] = {
     "not_ready": "they wait for other nodes",
     "blocked": "a person must unblock them",
     "deferred": "their time has not come",
+    "retry_at": "they failed and are tried again later",
     "awaiting_approval": "a person must approve them: metagit-mcp work approve NODE",
+    "leased": "agents work on them",
     "observed": "they are running",
+    "awaiting_review": "a person must review them: metagit-mcp work review NODE --accept",
+    "owned": "other agents own them",
+    "paused": "they are paused, until then or until somebody resumes: metagit-mcp resume",
+    "budget_exhausted": "their budget is used up",
     "capability_missing": "ask with the capabilities they need",
+    "exclusive": "another node holds what only one may have",
+    "conflicts_with": "another node works on the same files",
+    "resource_busy": "what they use is taken",
+    "resource_closed": "what they use turned an agent away",
     "never_fits": "they need more slots than the limits allow",
     "merge_pressure": "their repository has too many merges queued",
     "group_quota": "their Group is at its quota",
+    "agent_slots": "you hold as many leases as you may",
     "no_slot": "no slot is free",
 }
 
 
-def after_next(decisions: Sequence[ScheduleDecision], counted: Census, graphs: Collection[LoadedGraph]) -> str:
+def after_next(
+    decisions: Sequence[ScheduleDecision],
+    held: Sequence[LeaseRecord],
+    counted: Census,
+    graphs: Collection[LoadedGraph],
+) -> str:
     """Return what the asker of `next` does now; `graphs` are those that were asked about."""
+    if not decisions and held:
+        first = held[0]
+        return (
+            f"You have no slot free: go on with node {first.node_id} of graph {first.graph_id} and report under lease "
+            f"{first.lease_id}, or give it back with state=released."
+        )
     if not decisions:
         return _nothing(counted, graphs)
-    first = decisions[0]
+    made = decisions[0]
+    if made.lease is not None:
+        return f"Work on node {made.node_id} of graph {made.graph_id}. {report_under(made.lease.lease_id)}"
     return (
-        f"Set node {first.node_id} of graph {first.graph_id} to running with metagit_task_update and your agent_id (a "
-        "refusal means that another agent was faster: ask again), do the work, then set it to completed, or to blocked "
-        "with blocker_reason. Then ask for the next."
+        f"This is advice. Take node {made.node_id} of graph {made.graph_id} with metagit_schedule_next claim=true, or "
+        "with metagit_work_start."
     )
+
+
+def report_under(lease_id: str) -> str:
+    """Return what the holder of a lease does while it works and when it stops."""
+    return (
+        f"Report with metagit_work_report and lease_id {lease_id}: running now and then, completed with a result, "
+        "blocked or failed with a note, released to give it back."
+    )
+
+
+def after_report(item: WorkItem, lease_id: str | None) -> str:
+    """Return what the agent does after a report; `lease_id` if its lease goes on."""
+    if lease_id is not None:
+        return report_under(lease_id)
+    if item.state == "submitted":
+        return f"A person reviews it: {review_command(item.graph_id, item.node_id)}. {_ASK}"
+    if item.state == "parked":
+        return f"It waits for a person: {retry_command(item.graph_id, item.node_id)}. {_ASK}"
+    return _ASK
+
+
+_ASK: Final = "Ask for the next: metagit_schedule_next with claim=true."
 
 
 def _nothing(counted: Census, graphs: Collection[LoadedGraph]) -> str:
@@ -65,6 +111,26 @@ def graph_file(graph_id: str) -> str:
 def approve_command(graph_id: str, node_id: str) -> str:
     """Return the command with which a person approves a node."""
     return _about("work approve", graph_id, node_id)
+
+
+def review_command(graph_id: str, node_id: str) -> str:
+    """Return the command with which a person takes a submitted result."""
+    return _about("work review", graph_id, node_id, "--accept")
+
+
+def retry_command(graph_id: str, node_id: str) -> str:
+    """Return the command with which a person lets a parked node be tried again."""
+    return _about("work retry", graph_id, node_id)
+
+
+def release_command(graph_id: str, node_id: str) -> str:
+    """Return the command with which a person takes a node from whoever has it."""
+    return _about("work release", graph_id, node_id, "--force")
+
+
+def give_back_command(lease_id: str) -> str:
+    """Return the command with which the holder of a lease gives its work back."""
+    return f"metagit-mcp work report {lease_id} --state released"
 
 
 def update_command(graph_id: str, node_id: str, *flags: str) -> str:

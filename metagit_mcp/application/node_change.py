@@ -5,13 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering, row_id, rows_of
-from metagit_mcp.application.current import usable_graph, usable_policy
+from metagit_mcp.application.finding import usable_graph, usable_policy
+from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_agent_id, shown_name
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
 from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.scheduling.demand import demand_of
 from metagit_mcp.scheduling.eligibility import Reason, Situation, intrinsic, situational
-from metagit_mcp.scheduling.queue import GroupQueue, demand_of, group_queue
+from metagit_mcp.scheduling.queue import GroupQueue, group_queue
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.graph_codec import load_record
 from metagit_mcp.wire.requests import TaskUpdateRequest, node_fields
@@ -33,6 +35,7 @@ def revised_node(
     request: TaskUpdateRequest,
     image: WorkspaceImage,
     now: datetime,
+    work: LedgerState,
 ) -> tuple[Json, Json, Json | None]:
     """Return the node's row before and after, and the graph record to write (None when nothing changes).
 
@@ -54,7 +57,7 @@ def revised_node(
     after = {**before, **given}
     if given.get("status") == "running" and not _is_repeated(request, before):
         loaded = usable_graph({graph_id: load_record(graph_id, record or {})}, graph_id)
-        _refuse_start(loaded, request.node_id, image, now)
+        _refuse_start(loaded, request.node_id, request.agent_id, image, now, work)
     if after == before:
         return before, before, None
     after["updated_at"] = instant_of(now)
@@ -97,22 +100,26 @@ def _is_repeated(request: TaskUpdateRequest, before: Json) -> bool:
     return before.get("status") == "running" and agent_id is not None and before.get("agent_id") == agent_id
 
 
-def _over_quota(group: GroupQueue, node: TaskNode) -> Iterator[Reason]:
-    demand = demand_of(node)
-    alone = Situation(slots=None, running=0, skipped_repositories=frozenset())
-    capable = Asker(capabilities=demand.capabilities)
-    return situational(demand, alone, capable, group.quota, group.running_slots)
+def _of_the_moment(group: GroupQueue, node: TaskNode, agent_id: str | None, work: LedgerState) -> Iterator[Reason]:
+    demand = demand_of(node, group.rules.items.get(node.node_id))
+    pauses = [each for each in work.pauses.values() if each.until is None or each.until > group.rules.now]
+    alone = Situation(slots=None, running=0, skipped_repositories=frozenset(), pauses=pauses)
+    capable = Asker(agent_id=agent_id or "", capabilities=demand.capabilities)
+    return situational(demand, alone, capable, group.quota, group.running_slots, group.graph_id)
 
 
-def _refuse_start(loaded: LoadedGraph, node_id: str, image: WorkspaceImage, now: datetime) -> None:
+def _refuse_start(
+    loaded: LoadedGraph, node_id: str, agent_id: str | None, image: WorkspaceImage, now: datetime, work: LedgerState
+) -> None:
     """Refuse to set a node running that has a reason against it, one that runs already included.
 
-    Of what else runs only the Group's own runs count: they stand in the file that is locked.
+    Of what else runs only the Group's own runs count: they stand in the file that is locked. Nobody starts what is
+    paused, nor what another agent owns.
     """
-    group = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now)
+    group = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now, work)
     node = group.rules.shape.by_id[node_id]
     own = tuple(intrinsic(group.rules, node))
-    against = [reason.text for reason in own or _over_quota(group, node)]
+    against = [reason.text for reason in own or _of_the_moment(group, node, agent_id, work)]
     if node.status == "running":
         holder = node.agent_id if node.agent_id and is_agent_id(node.agent_id) else None
         raise NodeNotEligible(

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current, snapshot_of, usable_graph
+from metagit_mcp.application.current import Current
+from metagit_mcp.application.finding import usable_graph
+from metagit_mcp.application.shared import View, snapshot_of
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
 from metagit_mcp.domain.text import is_id
@@ -66,7 +68,7 @@ class Policies:
     async def _preview(self, patch: Json) -> PolicyAnswer:
         view = await self._current.view()
         after = read_policy(merge_patch(shown_policy(view.policy), patch), InvalidInput)
-        effect = await self._offload(lambda: _effect(view.image, view.now, view.policy, after))
+        effect = await self._offload(lambda: _effect(view, view.policy, after))
         changed = after != view.policy
         return _answer(view.image, after, changed=changed, next_step=_AFTER_PREVIEW, effect=effect)
 
@@ -77,11 +79,13 @@ class Policies:
             )
         now = self._clock.now()
         before, after, warnings = await self._offload(lambda: self._written(patch, expected_revision, now))
-        image = await self._current.image()
+        view = await self._current.view()
         effect = None
         if before is not None and before != after:
-            effect = await self._offload(lambda: _effect(image, now, before, after))
-        return _answer(image, after, changed=before != after, next_step=_AFTER_SET, effect=effect, warnings=warnings)
+            effect = await self._offload(lambda: _effect(view, before, after))
+        return _answer(
+            view.image, after, changed=before != after, next_step=_AFTER_SET, effect=effect, warnings=warnings
+        )
 
     def _written(
         self, patch: Json, expected_revision: str | None, now: datetime
@@ -203,13 +207,13 @@ def _expect(expected_revision: str | None, before: SchedulePolicy | None) -> Non
         )
 
 
-def _effect(image: WorkspaceImage, now: datetime, before: SchedulePolicy, after: SchedulePolicy) -> PolicyEffect:
-    return PolicyEffect(before=_order(image, now, before), after=_order(image, now, after))
+def _effect(view: View, before: SchedulePolicy, after: SchedulePolicy) -> PolicyEffect:
+    return PolicyEffect(before=_order(view, before), after=_order(view, after))
 
 
-def _order(image: WorkspaceImage, now: datetime, policy: SchedulePolicy) -> tuple[Placed, ...]:
+def _order(view: View, policy: SchedulePolicy) -> tuple[Placed, ...]:
     """The first places of the order under a policy, on a queue of its own."""
-    queue = WorkspaceQueue(snapshot_of(image, policy, now))
+    queue = WorkspaceQueue(snapshot_of(view.image, policy, view.work, view.now))
     picks = plan(queue, asker_for(policy, "", None), _PLACES_COMPARED).picks
     return tuple(Placed(graph_id=pick.graph_id, node_id=pick.node.node_id, score=pick.score / MICRO) for pick in picks)
 

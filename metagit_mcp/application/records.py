@@ -1,10 +1,11 @@
 """Turns nodes and graphs into the records that the task tools answer with. Reads nothing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_id, known_word, shown, shown_or_none
-from metagit_mcp.wire.responses import GraphRecord, NodeRecord
+from metagit_mcp.domain.work import Pause
+from metagit_mcp.wire.responses import GraphRecord, NodeRecord, PauseRecord
 
 
 def node_record(graph_id: str, node: TaskNode) -> NodeRecord:
@@ -50,4 +51,19 @@ def graph_record(loaded: LoadedGraph, node_ids: Collection[str]) -> GraphRecord:
         status=known_word(graph.status, GRAPH_STATUSES),
         nodes_total=len(graph.nodes),
         nodes=tuple(node_record(loaded.graph_id, node) for node in graph.nodes if node.node_id in wanted),
+    )
+
+
+def pause_records(pauses: Iterable[Pause]) -> tuple[PauseRecord, ...]:
+    """Return pauses in the order of their scopes and names."""
+    return tuple(
+        PauseRecord(
+            scope=each.scope,
+            name=each.name,
+            by=shown(each.by),
+            at=each.at,
+            note=shown_or_none(each.reason, 500),
+            until=each.until,
+        )
+        for each in sorted(pauses, key=lambda each: (each.scope, each.name))
     )

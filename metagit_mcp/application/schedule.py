@@ -1,23 +1,39 @@
 """What next, and how do things stand: the questions about the order of work. Writes nothing but the decision log."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current, View, known_graph, usable_graph
+from metagit_mcp.application.current import Current
 from metagit_mcp.application.drawing import mermaid
+from metagit_mcp.application.finding import known_graph, usable_graph
+from metagit_mcp.application.leases import Claimed, leases_of
 from metagit_mcp.application.next_steps import after_next, is_all_finished
+from metagit_mcp.application.shared import View
 from metagit_mcp.application.standing import status_answer
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.tasks import LoadedGraph
-from metagit_mcp.ports import DecisionLog, Ids, Keeper, Offload, Warnings
+from metagit_mcp.errors import InvalidInput, MetagitError
+from metagit_mcp.ports import DecisionLog, Ids, Keeper, Waits, Warnings
 from metagit_mcp.scheduling.cycle import Pick, census, plan
 from metagit_mcp.scheduling.explain import decision
+from metagit_mcp.scheduling.moment import Census
 from metagit_mcp.scheduling.snapshot import Asker, asker_for
 from metagit_mcp.wire.requests import NextRequest, StatusRequest
 from metagit_mcp.wire.responses import NextAnswer, ReasonCount, StatusAnswer, WorkspacePlace
 
 _FULL_UP_TO = 3
+if TYPE_CHECKING:
+    from metagit_mcp.application.claims import Claims
+    from metagit_mcp.application.turn import Turn
+
+# How often a waiting call looks for work, and tells that it waits.
+_LOOK_EVERY_MS = 200
+_TELL_EVERY_MS = 5_000
+
+# Told of the seconds waited, and of how many it may become.
+Progress = Callable[[float, float], Awaitable[None]]
 
 
 class Schedule:
@@ -29,8 +45,9 @@ class Schedule:
         current: Current,
         log: DecisionLog,
         keeper: Keeper,
+        claims: "Callable[[], Claims]",
         ids: Ids,
-        offload: Offload,
+        waits: Waits,
         caller: Caller,
     ) -> None:
         """Keep the collaborators."""
@@ -39,16 +56,76 @@ class Schedule:
         self._log = log
         self._keeper = keeper
         self._ids = ids
-        self._offload = offload
+        self._claims = claims
+        self._offload, self._sleep = waits.offload, waits.sleep
         self._caller = caller
 
-    async def next(self, request: NextRequest) -> NextAnswer:
-        """Return the next nodes for the asker; unless it is a preview, log each decision that is new.
+    async def next(self, request: NextRequest, progress: Progress | None = None) -> NextAnswer:
+        """Return the next nodes for the asker, under leases with `claim`; unless it is a preview, log what is new.
+
+        With `wait_seconds` an answer without work waits for some; `progress` is told of the seconds waited.
 
         Raises:
+            InvalidInput: a claim that is to be only a preview.
             PolicyInvalid, GraphNotFound, GraphInvalid: there is nothing to decide on.
+            AuthStaleSession, ActionIdCollision: the claim is refused.
             ReadOnlyWorkspace: the decision log cannot be written; a preview can still be asked for.
         """
+        if request.claim and request.preview:
+            raise InvalidInput("claim and preview cannot both be true", hint="Leave one out.", field="preview")
+        waited, most = 0, 1000 * min(request.wait_seconds, self._caller.max_wait_seconds)
+        while waited < most:
+            # A claim is tried before it waits: one that is refused is refused at once.
+            if (request.claim and not waited) or await self._has_answer(request):
+                answer = await self._once(request, is_first=not waited)
+                if answer.decisions or answer.held:
+                    return answer
+                # Another agent was faster.
+            step = min(_LOOK_EVERY_MS, most - waited)
+            await self._sleep(step / 1000)
+            waited += step
+            if progress is not None and waited % _TELL_EVERY_MS == 0:
+                await progress(waited / 1000, most / 1000)
+        return await self._once(request, is_first=not waited)
+
+    async def _once(self, request: NextRequest, *, is_first: bool) -> NextAnswer:
+        return await (self._claimed(request, is_first=is_first) if request.claim else self._advised(request))
+
+    async def _has_answer(self, request: NextRequest) -> bool:
+        view = await self._current.view()
+        if request.graph_id is not None:
+            usable_graph(view.image.graphs, request.graph_id)
+        asker = self._asker(view, request.agent_id, request.capabilities, claims=request.claim)
+        if request.claim and (leases_of(view.work, asker.agent_id) or request.action_id in view.work.answered):
+            return True
+        return bool(plan(view.queue, asker, 1, request.graph_id).picks)
+
+    async def _claimed(self, request: NextRequest, *, is_first: bool) -> NextAnswer:
+        taken: list[ScheduleDecision] = []
+        # The same call of another agent is another command.
+        from metagit_mcp.application.actions import once  # noqa: PLC0415 - the decider is loaded by the first command
+
+        claims = self._claims()
+        request = replace(request, agent_id=claims.agent_of(request.agent_id))
+        # One call opens one session, however often it tries.
+        trying = replace(request, new_session=request.new_session and is_first)
+
+        def act(turn: "Turn") -> NextAnswer:
+            claimed = claims.claim(turn, trying)
+            # The lease is the right to report: it stands in no log.
+            taken[:] = [replace(made, lease=None) for made in claimed.decisions]
+            view = turn.view()
+            asker = claims.asker(turn, view, claims.agent_of(request.agent_id))
+            return _answer(view, request, census(view.queue, asker, request.graph_id), claimed)
+
+        answer, warnings = await self._current.command(
+            lambda turn: once(turn, request.action_id, request, NextAnswer, lambda: act(turn), is_kept=_took)
+        )
+        if taken:
+            warnings += await self._offload(lambda: self._log_taken(answer.state_version, taken))
+        return self._detailed(request, replace(answer, warnings=answer.warnings + warnings))
+
+    async def _advised(self, request: NextRequest) -> NextAnswer:
         view = await self._current.view()
         if request.graph_id is not None:
             usable_graph(view.image.graphs, request.graph_id)
@@ -57,28 +134,21 @@ class Schedule:
         counted = census(view.queue, asker, request.graph_id)
         decisions = self._decisions(view, asker, planned.picks, skipped=False)
         skipped = self._decisions(view, asker, planned.skipped, skipped=True)
-        warnings = view.image.warnings
+        answer = _answer(view, request, counted, Claimed(decisions=tuple(decisions)))
         if not request.preview:
-            logged, more = await self._offload(lambda: self._logged(view, [*decisions, *skipped]))
+            version = view.state_version
+            logged, more = await self._offload(lambda: self._logged(version, [*decisions, *skipped]))
             decisions, skipped = logged[: len(decisions)], logged[len(decisions) :]
-            warnings += more
-        if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "brief":
-            decisions, skipped = list(map(_brief, decisions)), list(map(_brief, skipped))
-        graphs = _asked_about(view, request.graph_id)
-        return NextAnswer(
-            decisions=tuple(decisions),
-            skipped=tuple(skipped),
-            ready_count=counted.ready,
-            runnable_count=counted.runnable,
-            not_eligible=tuple(
-                ReasonCount(reason=kind, nodes=nodes) for kind, nodes in sorted(counted.not_eligible.items()) if nodes
-            ),
-            all_finished=not decisions and is_all_finished(counted, graphs),
-            truncated=False,
-            omitted=(),
-            state_version=view.image.state_version,
-            warnings=warnings,
-            next_step=after_next(decisions, counted, graphs),
+            answer = replace(answer, decisions=tuple(decisions), warnings=answer.warnings + more)
+        return self._detailed(request, replace(answer, skipped=tuple(skipped)))
+
+    def _detailed(self, request: NextRequest, answer: NextAnswer) -> NextAnswer:
+        if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "full":
+            return answer
+        return replace(
+            answer,
+            decisions=tuple(map(_brief, answer.decisions)),
+            skipped=tuple(map(_brief, answer.skipped)),
         )
 
     async def status(self, request: StatusRequest) -> StatusAnswer:
@@ -118,17 +188,23 @@ class Schedule:
         found = (loaded for _, loaded in sorted(image.graphs.items()))
         return mermaid([loaded for loaded in found if loaded.graph is None or loaded.graph.status == "active"])
 
-    def _asker(self, view: View, agent_id: str | None, capabilities: Sequence[str] | None) -> Asker:
+    def _asker(
+        self, view: View, agent_id: str | None, capabilities: Sequence[str] | None, *, claims: bool = False
+    ) -> Asker:
+        """Return who asks, with what its session remembers of what it can do where the call does not say it."""
+        name = agent_id or (self._caller.claims_as if claims else self._caller.agent_id)
         own = self._caller.capabilities if capabilities is None else frozenset(capabilities)
-        return asker_for(view.policy, agent_id or self._caller.agent_id, own)
+        session = view.work.sessions.get(name)
+        if own is None and session is not None and session.capabilities is not None:
+            own = frozenset(session.capabilities)
+        return asker_for(view.policy, name, own)
 
     def _decisions(self, view: View, asker: Asker, picks: Sequence[Pick], *, skipped: bool) -> list[ScheduleDecision]:
         return [decision(view.queue, asker, pick, self._ids.new(), at=view.now, skipped=skipped) for pick in picks]
 
-    def _logged(self, view: View, decisions: list[ScheduleDecision]) -> tuple[list[ScheduleDecision], Warnings]:
+    def _logged(self, version: str, decisions: list[ScheduleDecision]) -> tuple[list[ScheduleDecision], Warnings]:
         """Log the decisions that are new; advice given before at the same state keeps its id (interfaces.md §3)."""
         warnings = self._keeper.remember()
-        version = view.image.state_version
         given = {_said(row): row for row in self._log.at_state(version, _LOOK_BACK)}
         answer: list[ScheduleDecision] = []
         fresh: list[ScheduleDecision] = []
@@ -136,10 +212,23 @@ class Schedule:
             before = given.get(_said(made))
             answer.append(made if before is None else replace(made, decision_id=before.decision_id))
             if before is None:
-                fresh.append(replace(made, skipped=bool(made.skipped), state_version=version))
-        if fresh:
-            warnings += self._log.append(fresh, [self._event(made) for made in fresh])
-        return answer, warnings
+                fresh.append(made)
+        return answer, warnings + self._log_all(version, fresh)
+
+    def _log_taken(self, version: str, taken: Sequence[ScheduleDecision]) -> Warnings:
+        """Log what was taken; the leases stand whether that can be written or not."""
+        warnings = self._keeper.remember()
+        try:
+            return warnings + self._log_all(version, taken)
+        except MetagitError as error:
+            return (*warnings, f"what was taken stands in no log: {error.message}")
+
+    def _log_all(self, version: str, decisions: Sequence[ScheduleDecision]) -> Warnings:
+        """Log decisions that were not logged before."""
+        if not decisions:
+            return ()
+        rows = [replace(made, skipped=bool(made.skipped), state_version=version) for made in decisions]
+        return self._log.append(rows, [self._event(made) for made in rows])
 
     def _event(self, made: ScheduleDecision) -> SchedulerEvent:
         return SchedulerEvent(
@@ -163,6 +252,31 @@ _LOOK_BACK = 400
 
 def _said(row: ScheduleDecision | LoggedDecision) -> tuple[object, ...]:
     return (row.graph_id, row.node_id, row.agent_id, row.score, row.reasons, bool(row.skipped))
+
+
+def _answer(view: View, request: NextRequest, counted: Census, claimed: Claimed) -> NextAnswer:
+    graphs = _asked_about(view, request.graph_id)
+    return NextAnswer(
+        decisions=claimed.decisions,
+        held=claimed.held,
+        skipped=(),
+        ready_count=counted.ready,
+        runnable_count=counted.runnable,
+        not_eligible=tuple(
+            ReasonCount(reason=kind, nodes=nodes) for kind, nodes in sorted(counted.not_eligible.items()) if nodes
+        ),
+        all_finished=not claimed.decisions and is_all_finished(counted, graphs),
+        truncated=False,
+        omitted=(),
+        state_version=view.state_version,
+        warnings=view.warnings,
+        next_step=after_next(claimed.decisions, claimed.held, counted, graphs),
+    )
+
+
+def _took(answer: NextAnswer) -> bool:
+    """Say whether a claim took something: that there was nothing is asked anew each time."""
+    return bool(answer.decisions)
 
 
 def _asked_about(view: View, graph_id: str | None) -> Collection[LoadedGraph]:

@@ -4,24 +4,35 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from metagit_mcp.application.current import View, find_node
-from metagit_mcp.application.next_steps import after_next, approve_command, graph_file, update_command
+from metagit_mcp.application.finding import find_node
+from metagit_mcp.application.next_steps import (
+    after_next,
+    approve_command,
+    graph_file,
+    retry_command,
+    review_command,
+    update_command,
+)
+from metagit_mcp.application.records import pause_records
+from metagit_mcp.application.shared import View
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, TaskNode
 from metagit_mcp.domain.text import known_word, shown, shown_or_none
 from metagit_mcp.scheduling.cycle import Held, census, plan
-from metagit_mcp.scheduling.eligibility import ReasonKind, instant_or_none
+from metagit_mcp.scheduling.eligibility import ReasonKind, instant_or_none, instant_text
 from metagit_mcp.scheduling.explain import explain
 from metagit_mcp.scheduling.moment import Census
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.policy_codec import rfc_part
+from metagit_mcp.wire.policy_problems import POLICY_FILE
 from metagit_mcp.wire.requests import StatusRequest
 from metagit_mcp.wire.responses import (
     GroupStatus,
     MergePressure,
     NodeExplanation,
+    PauseRecord,
     PersonNeeded,
     ReasonAgainst,
     ReasonCount,
@@ -60,9 +71,7 @@ def status_answer(
         ready_count=counted.ready,
         runnable_count=counted.runnable,
         counts=_counts([view.queue.groups[name] for name in graph_ids]),
-        not_eligible=tuple(
-            ReasonCount(reason=kind, nodes=nodes) for kind, nodes in sorted(counted.not_eligible.items()) if nodes
-        ),
+        not_eligible=tuple(_reason_counts(counted)),
         groups=tuple(_group(view, asker, name) for name in shown_groups[:_GROUPS_SHOWN]),
         groups_total=len(graph_ids),
         running=tuple(_running(view, graph_ids))[:_RUNNING_SHOWN],
@@ -72,13 +81,25 @@ def status_answer(
         waiting_total=len(waiting),
         recent_decisions=tuple(recent if request.detail == "full" else map(_without_factors, recent)),
         merge_pressure=tuple(_pressure(view)),
-        state_version=view.image.state_version,
+        state_version=view.state_version,
         truncated=False,
         omitted=(),
-        warnings=tuple(sorted({*view.image.warnings, *warnings})),
+        warnings=tuple(sorted({*view.warnings, *warnings})),
         next_step=_next_step(view, counted, graph_ids, needs_person=bool(persons)),
+        pauses=_pauses(view),
         explain=None if request.node_id is None else _explain(view, asker, request),
     )
+
+
+def _reason_counts(counted: Census) -> Iterator[ReasonCount]:
+    for kind, nodes in sorted(counted.not_eligible.items()):
+        if nodes:
+            yield ReasonCount(reason=kind, nodes=nodes)
+
+
+def _pauses(view: View) -> tuple[PauseRecord, ...]:
+    """The pauses that are in force."""
+    return pause_records(view.work.pauses_at(view.now))
 
 
 def _without_factors(row: LoggedDecision) -> LoggedDecision:
@@ -98,9 +119,10 @@ def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
         eligible=runnable,
         waiting=reasons["not_ready"],
         blocked=reasons["blocked"],
-        deferred=reasons["deferred"],
+        deferred=reasons["deferred"] + reasons["retry_at"],
         awaiting_approval=reasons["awaiting_approval"],
-        running=reasons["observed"],
+        running=reasons["leased"] + reasons["observed"],
+        awaiting_review=reasons["awaiting_review"],
         finished=reasons["finished"],
         inactive=reasons["graph_inactive"],
         invalid=reasons["graph_invalid"],
@@ -124,44 +146,61 @@ def _group(view: View, asker: Asker, graph_id: str) -> GroupStatus:
 
 
 def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
+    """What runs: under a lease by its agent, else as the file says."""
     for graph_id in graph_ids:
-        for node in view.queue.groups[graph_id].running:
+        group = view.queue.groups[graph_id]
+        for node in group.running:
+            lease = group.rules.leases.get(node.node_id)
             yield RunningNode(
                 graph_id=graph_id,
                 node_id=node.node_id,
                 title=shown(node.title),
                 repository=shown_or_none(node.repository),
-                agent_id=shown_or_none(node.agent_id),
-                since=instant_or_none(node.updated_at),
+                agent_id=shown_or_none(node.agent_id if lease is None else lease.agent_id),
+                since=instant_or_none(node.updated_at) if lease is None else instant_text(lease.granted_at),
+                leased_until=None if lease is None else lease.expiry.at,
             )
 
 
 def _persons(view: View, graph_id: str) -> Iterator[PersonNeeded]:
     """What only a person can set going in a graph: its file, if that cannot be used, else single nodes."""
-    if view.queue.groups[graph_id].loaded.graph is None:
+    group = view.queue.groups[graph_id]
+    if group.loaded.graph is None:
         yield PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
     for held in view.queue.holds(graph_id).for_person:
         node, reason = held.node, held.reason
+        item = group.rules.items.get(node.node_id)
         yield PersonNeeded(
             graph_id=graph_id,
             node_id=node.node_id,
             title=shown(node.title),
             reason=reason.text,
-            command=_mending(graph_id, node, reason.kind),
-            file=graph_file(graph_id) if reason.kind == "graph_invalid" else None,
+            command=_mending(graph_id, node, reason.kind, is_parked=item is not None and item.state == "parked"),
+            file=_file_to_mend(graph_id, node, reason.kind),
             note=reason.note or None,
         )
 
 
-def _mending(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:
+def _mending(graph_id: str, node: TaskNode, kind: ReasonKind, *, is_parked: bool) -> str | None:
     """The command that ends the reason; None where only the file can be mended."""
     if kind == "awaiting_approval":
         return approve_command(graph_id, node.node_id)
-    if kind == "blocked":
+    if kind == "awaiting_review":
+        return review_command(graph_id, node.node_id)
+    if kind == "blocked" and is_parked:
+        return retry_command(graph_id, node.node_id)
+    if kind in {"blocked", "observed"}:
         return update_command(graph_id, node.node_id, "--status", "ready")
     if kind == "not_ready":
         return update_command(graph_id, node.node_id, "--depends-on", "NODE")
     return None
+
+
+def _file_to_mend(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:
+    """The file that has to change, where no command does it; a budget that is not the node's is its Group's."""
+    if kind == "graph_invalid" or (kind == "budget_exhausted" and node.budget):
+        return graph_file(graph_id)
+    return POLICY_FILE if kind == "budget_exhausted" else None
 
 
 def _waiting(graph_id: str, held: Held) -> WaitingNode:
@@ -181,6 +220,8 @@ def _pressure(view: View) -> Iterator[MergePressure]:
 def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanation:
     loaded, node = find_node(view.image.graphs, request.node_id or "", request.graph_id)
     told = explain(view.queue, asker, loaded.graph_id, node.node_id)
+    # What counts may be newer than what the file says.
+    node = told.node
     return NodeExplanation(
         graph_id=loaded.graph_id,
         node_id=node.node_id,
@@ -209,4 +250,4 @@ def _next_step(view: View, counted: Census, graph_ids: Sequence[str], *, needs_p
         return "metagit_schedule_next gives the next node."
     if needs_person:
         return "Nothing can be started now; needs_person lists what only a person can set going."
-    return after_next((), counted, [view.image.graphs[name] for name in graph_ids])
+    return after_next((), (), counted, [view.image.graphs[name] for name in graph_ids])

@@ -1,107 +1,191 @@
-"""What a person or an agent does with one node. In this version: a person's approval. Knows no file."""
+"""What agents and people do with single nodes: start, report, approve, review, take back, try again, pause.
 
-from metagit_mcp.application.current import Current, find_node
-from metagit_mcp.application.records import node_record
-from metagit_mcp.domain.approval import Approval, approval_digest, needs_approval
-from metagit_mcp.domain.decision import SchedulerEvent
-from metagit_mcp.domain.policy import GatePolicy
-from metagit_mcp.domain.text import shown
-from metagit_mcp.errors import RevisionConflict
-from metagit_mcp.ports import ApprovalStore, Clock, DecisionLog, Ids, Offload, Warnings, WorkspaceImage
-from metagit_mcp.scheduling.eligibility import instant_text, intrinsic
-from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord
+Each is one turn as the ledger's one writer, and then the graph files are brought in step. Knows no file.
+"""
 
-# Ownership epochs start at 1 and an open node's approval is for its next one; no node has an epoch before leases.
-_FIRST_EPOCH = 1
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
+from metagit_mcp.application.actions import once
+from metagit_mcp.application.claims import Claims
+from metagit_mcp.application.current import Current
+from metagit_mcp.application.finding import find_node
+from metagit_mcp.application.leases import budget_figures, lease_record
+from metagit_mcp.application.next_steps import after_report
+from metagit_mcp.application.turn import Turn
+from metagit_mcp.domain.commands import (
+    CheckpointGiven,
+    RateLimited,
+    ReportWork,
+    RetryWork,
+    ReviewResult,
+    RevokeOwnership,
+)
+from metagit_mcp.domain.decide import Command
+from metagit_mcp.domain.projection import is_parked_elsewhere, row_instant
+from metagit_mcp.domain.work import USAGE_NAMES, ExecutionLease, NodeKey, Result, Usage
+from metagit_mcp.wire.requests import GivenUsage, WorkReportRequest, WorkStartRequest
+from metagit_mcp.wire.responses import WorkReportAnswer, WorkStandingAnswer, WorkStartAnswer
 
-def _standing_approval(image: WorkspaceImage, wanted: Approval) -> Approval | None:
-    """Return the approval of the same node as it is, if one is recorded."""
-    of_graph = image.approvals.get(wanted.graph_id, ())
-    return next((each for each in of_graph if (each.node_id, each.digest) == (wanted.node_id, wanted.digest)), None)
+R = TypeVar("R", WorkStartAnswer, WorkReportAnswer, WorkStandingAnswer)
 
 
 class Work:
-    """The use cases of the `work` commands."""
+    """The use cases of the `work` tools."""
 
-    def __init__(
-        self, current: Current, approvals: ApprovalStore, log: DecisionLog, clock: Clock, ids: Ids, offload: Offload
-    ) -> None:
+    def __init__(self, current: Current, claims: Claims) -> None:
         """Keep the collaborators."""
         self._current = current
-        self._approvals = approvals
-        self._log = log
-        self._clock = clock
-        self._ids = ids
-        self._offload = offload
+        self._claims = claims
 
-    async def approvable(self, node_id: str, graph_id: str | None) -> tuple[NodeRecord, str]:
-        """Return the node as a person is to judge it, and the digest of exactly that.
+    async def _in_turn(self, act: Callable[[Turn], R]) -> R:
+        """Return the answer with the warnings about its own Group: nothing of another stands in it (work.md §4)."""
+        answer, warnings = await self._current.command(act, _graph_of)
+        return replace(answer, warnings=answer.warnings + warnings)
 
-        Raises:
-            NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
-        """
-        loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
-        return node_record(loaded.graph_id, node), approval_digest(node)
-
-    async def approve(self, node_id: str, graph_id: str | None, approved_by: str, digest: str) -> ApprovalAnswer:
-        """Record that a person approves the node as `approvable` showed it (interfaces.md §4).
+    async def start(self, request: WorkStartRequest) -> WorkStartAnswer:
+        """Take one named node, to work on it now or later.
 
         Raises:
-            RevisionConflict: the node is no longer what was shown.
-            NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
-            ReadOnlyWorkspace, StoreUnavailable: it cannot be recorded.
+            NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid, PolicyInvalid: there is no such node to take.
+            WorkAlreadyOwned, NodeNotEligible, CapacityExceeded, AuthStaleSession, ActionIdCollision: it is refused.
+            ReadOnlyWorkspace, StoreUnavailable, StoreCorrupt: the ledger cannot be written.
         """
-        image = await self._current.image()
-        loaded, node = find_node(image.graphs, node_id, graph_id)
-        if approval_digest(node) != digest:
-            raise RevisionConflict(
-                f"Node {node.node_id} changed while it was looked at.", hint="Look at it again.", node_id=node.node_id
+        # The same call of another agent is another command.
+        known = replace(request, agent_id=self._claims.agent_of(request.agent_id))
+        return await self._in_turn(
+            lambda turn: once(turn, known.action_id, known, WorkStartAnswer, lambda: self._claims.start(turn, known))
+        )
+
+    async def report(self, request: WorkReportRequest) -> WorkReportAnswer:
+        """Say how the work under a lease stands; needs neither policy nor graph file.
+
+        Raises:
+            LeaseNotFound, WorkLeaseExpired, WorkStaleOwnership, AuthStaleSession: the lease is not live.
+            AuthForbidden, InvalidInput, BudgetExceeded, ActionIdCollision: the report is refused.
+            ReadOnlyWorkspace, StoreUnavailable, StoreCorrupt: the ledger cannot be written.
+        """
+        return await self._in_turn(
+            lambda turn: once(turn, request.action_id, request, WorkReportAnswer, lambda: _reported(turn, request))
+        )
+
+    async def review(
+        self, node_id: str, graph_id: str | None, by: str, *, accept: bool, note: str
+    ) -> WorkStandingAnswer:
+        """Accept or reject a submitted result.
+
+        Raises:
+            InvalidStateTransition, NodeNotFound, NodeAmbiguous: there is no result to judge.
+        """
+        return await self._in_turn(
+            lambda turn: _stood(
+                turn,
+                (node_id, graph_id),
+                by,
+                lambda found, node: ReviewResult(graph_id=found, node_id=node, by=by, accept=accept, note=note),
             )
-        names = {"graph_id": loaded.graph_id, "node_id": node.node_id, "approved_by": approved_by, "digest": digest}
-        approval = Approval(**names, epoch=_FIRST_EPOCH, at=self._clock.now())
-        gates = image.policy.gates if image.policy is not None else GatePolicy()
-        warnings = []
-        if not needs_approval(node, gates):
-            warnings.append("this node needs no approval under the present policy; it is recorded all the same")
-        if _standing_approval(image, approval) is None:
-            warnings += await self._offload(lambda: self._record(approval))
-            image = await self._current.image()
-        # Two may approve at once: what is recorded is what counts.
-        recorded = _standing_approval(image, approval) or approval
-        if recorded != approval:
-            warnings.append(f"this node was approved already, at {instant_text(recorded.at)}")
-        return ApprovalAnswer(
-            graph_id=loaded.graph_id,
-            node_id=node.node_id,
-            approved_by=shown(recorded.approved_by),
-            at=recorded.at,
-            warnings=tuple(warnings),
-            next_step=await self._after(loaded.graph_id, node.node_id),
         )
 
-    async def _after(self, graph_id: str, node_id: str) -> str:
-        """Say what still stands against the node, as far as the policy can be used."""
-        again = "A change of its title, dependencies, repository or risk asks again."
-        if (await self._current.image()).policy is None:
-            return again
-        view = await self._current.view()
-        rules = view.queue.groups[graph_id].rules
-        left = [reason.text for reason in intrinsic(rules, rules.shape.by_id[node_id])]
-        return f"Still against it: {'; '.join(left[:5])}. {again}" if left else f"The node may run now. {again}"
+    async def release(self, node_id: str, graph_id: str | None, by: str, note: str) -> WorkStandingAnswer:
+        """Take a node from whoever has it; its lease is fenced.
 
-    def _record(self, approval: Approval) -> Warnings:
-        if not self._approvals.add(approval):
-            return ()
-        event = SchedulerEvent(
-            event_id=self._ids.new(),
-            type="ApprovalGranted",
-            at=approval.at,
-            payload={
-                "graph_id": approval.graph_id,
-                "node_id": approval.node_id,
-                "epoch": approval.epoch,
-                "approved_by": approval.approved_by,
-            },
+        Raises:
+            InvalidStateTransition, NodeNotFound, NodeAmbiguous: nobody has it.
+        """
+        return await self._in_turn(
+            lambda turn: _stood(
+                turn,
+                (node_id, graph_id),
+                by,
+                lambda found, node: RevokeOwnership(graph_id=found, node_id=node, by=by, note=note),
+            )
         )
-        return self._log.append_audit([event])
+
+    async def retry(self, node_id: str, graph_id: str | None, by: str) -> WorkStandingAnswer:
+        """Let a parked node be tried again.
+
+        Raises:
+            InvalidStateTransition, NodeNotFound, NodeAmbiguous: it is not parked.
+        """
+        return await self._in_turn(
+            lambda turn: _stood(turn, (node_id, graph_id), by, lambda found, node: _retry_of(turn, (found, node), by))
+        )
+
+
+def _retry_of(turn: Turn, key: NodeKey, by: str) -> RetryWork:
+    retry = RetryWork(graph_id=key[0], node_id=key[1], by=by)
+    row = turn.row(key)
+    if row is None or not is_parked_elsewhere(turn.state.item(key), row):
+        return retry
+    return replace(retry, is_parked_elsewhere=True, seen_at=row_instant(row.updated_at))
+
+
+def _graph_of(answer: WorkStartAnswer | WorkReportAnswer | WorkStandingAnswer) -> str:
+    if not isinstance(answer, WorkStartAnswer):
+        return answer.graph_id
+    named = answer.lease or answer.ownership
+    return "" if named is None else named.graph_id
+
+
+def _stood(
+    turn: Turn, named: tuple[str, str | None], by: str, command: Callable[[str, str], Command]
+) -> WorkStandingAnswer:
+    loaded, node = find_node(turn.image.graphs, *named)
+    turn.decide(command(loaded.graph_id, node.node_id))
+    item = turn.state.item((loaded.graph_id, node.node_id))
+    return WorkStandingAnswer(
+        graph_id=loaded.graph_id,
+        node_id=node.node_id,
+        node_status="open" if item is None else item.state,
+        by=by,
+        warnings=(),
+        next_step="metagit_schedule_next gives the next node.",
+    )
+
+
+def _reported(turn: Turn, request: WorkReportRequest) -> WorkReportAnswer:
+    # The lease as it was: after the report it may have ended.
+    before = turn.state.leases.get(request.lease_id)
+    turn.decide(_command(request, before))
+    lease = turn.state.leases.get(request.lease_id)
+    named: ExecutionLease | None = lease or before
+    if named is None:  # pragma: no cover - a report under no lease is refused
+        raise AssertionError
+    item = turn.state.items[named.graph_id][named.node_id]
+    record = None if lease is None else lease_record(lease, turn.state, turn.policy, turn.workspace_id)
+    return WorkReportAnswer(
+        graph_id=named.graph_id,
+        node_id=named.node_id,
+        node_status=item.state,
+        released_slot=lease is None,
+        lease=record,
+        budget_left=None if lease is None else budget_figures(lease, turn.state),
+        retry_at=item.retry_at,
+        warnings=(),
+        next_step=after_report(item, request.lease_id if lease is not None else None),
+    )
+
+
+def _command(request: WorkReportRequest, lease: ExecutionLease | None) -> ReportWork:
+    result, point, usage, limited = request.result, request.checkpoint, request.usage, request.rate_limited
+    return ReportWork(
+        lease_id=request.lease_id,
+        state=request.state,
+        note=request.note or "",
+        agent_id=request.agent_id,
+        result=None
+        if result is None
+        else Result(summary=result.summary, artifacts=result.artifacts, evidence=result.evidence),
+        checkpoint=None
+        if point is None
+        else CheckpointGiven(checkpoint_id=point.checkpoint_id, uri=point.uri, digest=point.digest, note=point.note),
+        usage=None if usage is None else _usage(usage, Usage() if lease is None else lease.usage),
+        rate_limited=None if limited is None else RateLimited(resource=limited.resource, until=limited.until),
+    )
+
+
+def _usage(given: GivenUsage, before: Usage) -> Usage:
+    """Return the usage with what was reported before in place of the figures that were not named."""
+    named = {name: getattr(given, name) for name in USAGE_NAMES}
+    return replace(before, **{name: each for name, each in named.items() if each is not None})

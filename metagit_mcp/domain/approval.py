@@ -8,6 +8,7 @@ from metagit_mcp.domain.policy import GatePolicy
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
+from metagit_mcp.domain.work import WorkItem
 
 
 @value
@@ -38,7 +39,23 @@ def needs_approval(node: TaskNode, gates: GatePolicy) -> bool:
     return node.approval == "human_required" or (node.risk is not None and node.risk in gates.approval_required_for)
 
 
-def is_approved(node: TaskNode, approvals: Iterable[Approval]) -> bool:
-    """Say whether one of the node's approvals still fits what the node is now."""
-    digest = approval_digest(node)
-    return any(approval.digest == digest for approval in approvals)
+def needed_epoch(item: WorkItem | None) -> int:
+    """Return the ownership epoch for which the node needs an approval: the one there is, else the next one.
+
+    A node that is nobody's gets its next epoch when somebody takes it (interfaces.md §4, "given while open"); one that
+    is done keeps the name of its last owner.
+    """
+    if item is None:
+        return 1
+    return item.ownership_epoch + (item.owner is None or item.state == "completed")
+
+
+def is_approved(node: TaskNode, approvals: Iterable[Approval], epoch: int) -> bool:
+    """Say whether one of the node's approvals is for this ownership and still fits what the node is now."""
+    digest: str | None = None
+    for approval in approvals:
+        if approval.epoch == epoch:
+            digest = digest or approval_digest(node)
+            if approval.digest == digest:
+                return True
+    return False

@@ -30,6 +30,37 @@ class Handoff:
 
 
 @value
+class DependencyInput:
+    """What a finished dependency left behind for those who build on it."""
+
+    node_id: str
+    summary: str
+    artifacts: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+@value
+class AttemptRecord:
+    """Who tried the node before, how it ended, and why."""
+
+    agent_id: str
+    at: datetime
+    outcome: str
+    note: str
+
+
+@value
+class ResumePoint:
+    """The checkpoint from which the work can go on; its content is with whoever made it."""
+
+    checkpoint_id: str
+    at: datetime
+    uri: str | None = None
+    digest: str | None = None
+    note: str | None = None
+
+
+@value
 class DispatchHints:
     """What whoever launches the agent needs to know of the node (interfaces.md §3)."""
 
@@ -47,6 +78,36 @@ class DispatchHints:
     intent: str | None = None
     acceptance: tuple[str, ...] | None = None
     model_tier: str | None = None
+    inputs: tuple[DependencyInput, ...] | None = None
+    attempts: tuple[AttemptRecord, ...] | None = None
+    resume_from: ResumePoint | None = None
+
+
+@value
+class BudgetFigure:
+    """One figure of a budget: what the work may use, and what is left of it."""
+
+    name: str
+    limit: int
+    left: int
+
+
+@value
+class LeaseRecord:
+    """A lease as its holder sees it: the id that every report names, and what the slot holds of its Group."""
+
+    lease_id: str
+    graph_id: str
+    node_id: str
+    agent_id: str
+    ownership_epoch: int
+    expires_at: datetime
+    mission_id: str
+    session_epoch: int
+    budget: tuple[BudgetFigure, ...] | None = None
+    context_refs: tuple[str, ...] | None = None
+    credential_refs: tuple[str, ...] | None = None
+    resume_from: str | None = None
 
 
 @value
@@ -68,6 +129,7 @@ class ScheduleDecision:
     skipped: bool | None = None
     agent_id: str | None = None
     state_version: str | None = None
+    lease: LeaseRecord | None = None
 
 
 @value

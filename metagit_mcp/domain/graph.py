@@ -25,15 +25,17 @@ class Structure:
     `ranks` is how critical each node is (`upward_ranks`). `burdens` is what each parent makes its children wait for by
     itself; `heard` leads from each parent to the nearest one, itself included, that may make a child wait (None: no
     such), so that a walk upwards passes over all others, and `lost` to the nearest that is missing or cancelled.
+    `plain`: no parents and no circles, so that all of it but `by_id` stays the same whatever status a node takes.
     """
 
-    by_id: Mapping[str, TaskNode]
+    by_id: dict[str, TaskNode]
     children: Mapping[str, Sequence[str]]
     ranks: Mapping[str, int] = field(default_factory=dict)
     cycles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     burdens: Mapping[str, Sequence[str]] = field(default_factory=dict)
     heard: Mapping[str, str | None] = field(default_factory=dict)
     lost: Mapping[str, str | None] = field(default_factory=dict)
+    plain: bool = True
 
 
 def structure(nodes: Sequence[TaskNode], broken: Collection[str] = ()) -> Structure:
@@ -62,7 +64,17 @@ def structure(nodes: Sequence[TaskNode], broken: Collection[str] = ()) -> Struct
         burdens=burdens,
         heard=_nearest(by_id, burdens, lambda name: bool(burdens[name]) or _may_hold(by_id[name])),
         lost=_nearest(by_id, burdens, lambda name: name not in by_id or by_id[name].status == "cancelled"),
+        plain=False,
     )
+
+
+def dependents_of(by_id: Mapping[str, TaskNode]) -> dict[str, list[str]]:
+    """Return for each id that is depended on the nodes that depend on it."""
+    found: dict[str, list[str]] = {}
+    for node_id, node in by_id.items():
+        for name in dict.fromkeys(node.depends_on):
+            found.setdefault(name, []).append(node_id)
+    return found
 
 
 def _doubt(node: TaskNode) -> tuple[bool, str]:

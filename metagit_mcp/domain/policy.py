@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from decimal import ROUND_HALF_EVEN, Decimal
 from fnmatch import fnmatchcase
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from annotated_types import Interval
 
@@ -68,14 +68,30 @@ class WeightOverride:
     deadline: float | None = field(default=None, metadata=_INHERITED)
 
 
+BudgetName = Literal["tokens", "tool_calls", "seconds", "cost_micros"]
+Limit = Annotated[int, Interval(ge=0, le=1_000_000_000)]
+
+
 @value
 class GroupPolicy:
-    """Limits of one Group; `quota` is the number of slots its running nodes may take, None is no limit."""
+    """Limits of one Group, how its work ends, and what its agents may load."""
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
     quota: Annotated[int, Interval(ge=0, le=1_000_000)] | None = field(
         default=None, metadata=_told("Slots that the Group's running nodes may take at once; null is no limit.")
+    )
+    review: bool = field(
+        default=False, metadata=_told("true: finished work is submitted, and done when a person accepted it.")
+    )
+    budget: Mapping[BudgetName, Limit] | None = field(
+        default=None, metadata=_told("What each node of the Group may use, unless the node says it; null is no limit.")
+    )
+    context_refs: tuple[Name, ...] = field(
+        default=(), metadata=_told("Names of contexts that agents working for the Group may load.")
+    )
+    credential_refs: tuple[Name, ...] = field(
+        default=(), metadata=_told("Names of credentials that agents working for the Group may use; never secrets.")
     )
 
 
@@ -88,6 +104,55 @@ class AgentPolicy:
     capabilities: tuple[Name, ...] = field(
         default=(), metadata=_told("What these agents can do; several patterns that fit add up.")
     )
+    slots: Annotated[int, Interval(ge=0, le=1_000_000)] | None = field(
+        default=None, metadata=_told("Leases that each of these agents may hold at once; null is agent_slots.")
+    )
+    uses: Mapping[Name, Limit] = field(
+        default_factory=dict, metadata=_told("Units of resources that each lease of these agents takes.")
+    )
+
+
+@value
+class ResourcePolicy:
+    """Something that agents share, such as a provider account."""
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+    capacity: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=1, metadata=_told("Units that leases may take at once.")
+    )
+
+
+def _seconds(default: int, description: str, least: int = 1) -> Any:  # noqa: ANN401 - stands for any field
+    return field(default=default, metadata={"ge": least, "le": 1_000_000_000, "description": description})
+
+
+@value
+class LeasePolicy:
+    """How long work stays with whoever has it, in seconds."""
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+    seconds: int = _seconds(900, "A lease of an agent whose server renews it.")
+    unattended_seconds: int = _seconds(14_400, "A lease that nobody renews unasked: of the command line.")
+    max_seconds: int = _seconds(86_400, "The longest lease that can be asked for.")
+    start_by_seconds: int = _seconds(3_600, "Until when accepted or paused work must be started.")
+    blocked_seconds: int = _seconds(86_400, "How long blocked work keeps its owner.")
+    idle_seconds: int = _seconds(7_200, "How long a server renews leases after the last call.")
+    observed_seconds: int = _seconds(86_400, "How long a run that another program started holds its slots.")
+
+
+@value
+class RetryPolicy:
+    """How often failed work is tried again, and how soon."""
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+    max_attempts: Annotated[int, Interval(ge=1, le=1_000_000)] = field(
+        default=3, metadata=_told("Failures after which a node waits for a person.")
+    )
+    backoff_seconds: int = _seconds(60, "Wait after the first failure; it doubles with each one.", 0)
+    max_backoff_seconds: int = _seconds(3_600, "The longest such wait.", 0)
 
 
 @value
@@ -141,9 +206,18 @@ class SchedulePolicy:
     slots: Annotated[int, Interval(ge=1, le=1_000_000)] | None = field(
         default=None, metadata=_told("Slots that running nodes of the workspace may take at once; null is no limit.")
     )
+    agent_slots: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=1, metadata=_told("Leases that one agent may hold at once.")
+    )
+    queue_capacity: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=1_000, metadata=_told("Nodes that may be accepted and not started yet, of all agents together.")
+    )
     groups: Mapping[Name, GroupPolicy] = field(default_factory=dict, metadata=_told("Limits of Groups, by graph id."))
     agents: Mapping[Name, AgentPolicy] = field(
         default_factory=dict, metadata=_told("What agents can do, by a pattern of their ids; * stands for anything.")
+    )
+    resources: Mapping[Name, ResourcePolicy] = field(
+        default_factory=dict, metadata=_told("What nodes and agents share by `uses`, by name.")
     )
     fairness_window: Annotated[int, Interval(ge=1, le=10_000)] = field(
         default=100, metadata=_told("How many of the newest decisions whose node then ran weights.fairness counts.")
@@ -152,6 +226,8 @@ class SchedulePolicy:
         default=86_400,
         metadata=_told("Seconds before deadline minus estimated run time from which a node is due soon."),
     )
+    leases: LeasePolicy = field(default_factory=LeasePolicy)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
     gates: GatePolicy = field(default_factory=GatePolicy)
     affinity: AffinityPolicy = field(default_factory=AffinityPolicy)
 
@@ -209,11 +285,49 @@ def quota_for(policy: SchedulePolicy, graph_id: str) -> int | None:
     return None if group is None else group.quota
 
 
-def granted_capabilities(policy: SchedulePolicy, agent_id: str) -> frozenset[str] | None:
-    """Return what policy says the agent can do, or None when no pattern names it. `*` fits anything."""
+def _agents_like(policy: SchedulePolicy, agent_id: str) -> list[AgentPolicy]:
+    """Return what policy says of the agent, by its patterns in their order; `*` fits anything."""
     if not agent_id or not policy.agents:
-        return None
-    found = [policy.agents[pattern] for pattern in sorted(policy.agents) if fnmatchcase(agent_id, pattern)]
-    if not found:
-        return None
-    return frozenset(name for agent in found for name in agent.capabilities)
+        return []
+    return [policy.agents[pattern] for pattern in sorted(policy.agents) if fnmatchcase(agent_id, pattern)]
+
+
+def granted_capabilities(policy: SchedulePolicy, agent_id: str) -> frozenset[str] | None:
+    """Return what policy says the agent can do, or None when no pattern names it."""
+    found = _agents_like(policy, agent_id)
+    return frozenset(name for agent in found for name in agent.capabilities) if found else None
+
+
+def slots_of_agent(policy: SchedulePolicy, agent_id: str) -> int:
+    """Return how many leases the agent may hold at once: the least that a pattern names, else `agent_slots`."""
+    named = [agent.slots for agent in _agents_like(policy, agent_id) if agent.slots is not None]
+    return min(named, default=policy.agent_slots)
+
+
+def uses_of_agent(policy: SchedulePolicy, agent_id: str) -> dict[str, int]:
+    """Return the units of resources that each lease of the agent takes, whatever its node uses."""
+    found: dict[str, int] = {}
+    for agent in _agents_like(policy, agent_id):
+        for name, units in agent.uses.items():
+            found[name] = max(found.get(name, 0), units)
+    return found
+
+
+def budget_for(policy: SchedulePolicy, graph_id: str, own: Mapping[str, int] | None) -> Mapping[str, int] | None:
+    """Return what a node may use: its own budget, else its Group's, else None for no limit."""
+    if own is not None:
+        return own
+    group = policy.groups.get(graph_id)
+    return None if group is None or group.budget is None else {str(name): most for name, most in group.budget.items()}
+
+
+def is_reviewed(policy: SchedulePolicy, graph_id: str) -> bool:
+    """Say whether a person accepts the Group's finished work before it counts as done."""
+    group = policy.groups.get(graph_id)
+    return group is not None and group.review
+
+
+def backoff_seconds(policy: SchedulePolicy, failures: int) -> int:
+    """Return the wait after so many failures (1 or more): doubled with each one, up to the longest."""
+    retries = policy.retries
+    return min(retries.max_backoff_seconds, retries.backoff_seconds << min(failures - 1, 40))

@@ -145,4 +145,10 @@ def effective_slots(node: TaskNode) -> int:
 
 def is_parked(node: TaskNode) -> bool:
     """Say whether the node failed for good: blocked with a reason that starts with `failed:` (work.md §1)."""
-    return node.status == "blocked" and (node.blocker_reason or "").lstrip().startswith("failed:")
+    return node.status == "blocked" and failure_of(node.blocker_reason or "") is not None
+
+
+def failure_of(reason: str) -> str | None:
+    """Return what a blocker reason says of a failure, or None: it speaks of something else."""
+    said = reason.lstrip()
+    return said.removeprefix("failed:").lstrip() if said.startswith("failed:") else None

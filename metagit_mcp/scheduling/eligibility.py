@@ -4,16 +4,22 @@
 what else runs; a node is eligible exactly when both are empty. Knows neither scores nor order.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from metagit_mcp.domain.approval import Approval, is_approved, needs_approval
+from metagit_mcp.domain.approval import Approval, is_approved, needed_epoch, needs_approval
 from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet, unmet_for_good, waits_for_dependency
-from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.domain.instant import later
+from metagit_mcp.domain.policy import SchedulePolicy, budget_for
+from metagit_mcp.domain.projection import row_instant
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, STATUSES, TaskNode, is_parked
-from metagit_mcp.domain.text import shown, shown_name
+from metagit_mcp.domain.text import shown, shown_id, shown_name
 from metagit_mcp.domain.value import value
+from metagit_mcp.domain.work import ExecutionLease, Pause, ResourceClosure, Usage, WorkItem, is_exhausted
+from metagit_mcp.scheduling.demand import Demand, Units, with_own
+from metagit_mcp.scheduling.holdings import Holdings
 from metagit_mcp.scheduling.snapshot import Asker
 
 ReasonKind = Literal[
@@ -23,16 +29,27 @@ ReasonKind = Literal[
     "not_ready",
     "blocked",
     "deferred",
+    "retry_at",
     "awaiting_approval",
+    "leased",
     "observed",
+    "awaiting_review",
+    "owned",
+    "paused",
+    "budget_exhausted",
     "capability_missing",
+    "exclusive",
+    "conflicts_with",
+    "resource_busy",
+    "resource_closed",
     "never_fits",
     "merge_pressure",
     "group_quota",
+    "agent_slots",
     "no_slot",
 ]
 # Reasons that leave a node with an open status "ready by status and dependencies" (interfaces.md §3, ready_count).
-WAITING_THOUGH_READY: Final = frozenset({"deferred", "awaiting_approval"})
+WAITING_THOUGH_READY: Final = frozenset({"deferred", "retry_at", "awaiting_approval"})
 
 
 @value
@@ -49,13 +66,16 @@ class Reason:
         return f"{self.kind}({self.detail})" if self.detail else self.kind
 
 
+_FOR_PERSON: Final = frozenset({"awaiting_approval", "awaiting_review", "blocked", "budget_exhausted", "graph_invalid"})
 _STUCK: Final = ("cycle ", "missing dependency ", "cancelled ", "failed ", "unknown status ")
 
 
 def waits_for_person(reason: Reason) -> bool:
-    """Say whether only a person can end this reason: approval, a block, a broken node, a circle, a lost dependency."""
-    if reason.kind in {"awaiting_approval", "blocked", "graph_invalid"}:
+    """Say whether only a person can end this reason: approval, review, a block, a lost run, a broken node, a circle."""
+    if reason.kind in _FOR_PERSON:
         return True
+    if reason.kind == "observed":
+        return reason.detail.endswith("overdue")
     return reason.kind == "not_ready" and (reason.detail.startswith(_STUCK) or _is_orphaned(reason.detail))
 
 
@@ -66,18 +86,21 @@ def _is_orphaned(detail: str) -> bool:
 
 @value
 class GroupRules:
-    """What the reasons of one Group's nodes depend on besides the nodes."""
+    """What the reasons of one Group's nodes depend on besides the nodes: `items` and live `leases` by node."""
 
+    graph_id: str
     active: bool
     defects: Mapping[str, str]
     shape: Structure
-    gates: GatePolicy
+    policy: SchedulePolicy
     approvals: Mapping[str, tuple[Approval, ...]]
     now: datetime
+    items: Mapping[str, WorkItem] = field(default_factory=dict)
+    leases: Mapping[str, ExecutionLease] = field(default_factory=dict)
 
 
 def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
-    """Yield the reasons that lie in the node, its graph, its approvals and the time."""
+    """Yield the reasons that lie in the node, its graph, its approvals, its work so far and the time."""
     if node.node_id in rules.defects:
         yield Reason(kind="graph_invalid", detail=rules.defects[node.node_id])
     if not rules.active:
@@ -90,12 +113,69 @@ def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
     yield from _handed_down(rules, node)
     if node.status == "blocked":
         yield _blocked(node)
-    if node.not_before is not None and node.not_before > rules.now:
-        yield Reason(kind="deferred", detail=instant_text(node.not_before))
-    if needs_approval(node, rules.gates) and not is_approved(node, rules.approvals.get(node.node_id, ())):
+    yield from _too_early(rules, node)
+    if _awaits_approval(rules, node):
         yield Reason(kind="awaiting_approval")
     if node.status == "running":
-        yield Reason(kind="observed")
+        yield _running(rules, node)
+    if is_exhausted_node(rules, node):
+        yield Reason(kind="budget_exhausted")
+
+
+def _too_early(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
+    if node.not_before is not None and node.not_before > rules.now:
+        yield Reason(kind="deferred", detail=instant_text(node.not_before))
+    item = rules.items.get(node.node_id)
+    if item is not None and item.retry_at is not None and item.retry_at > rules.now:
+        yield Reason(kind="retry_at", detail=instant_text(item.retry_at))
+
+
+def _awaits_approval(rules: GroupRules, node: TaskNode) -> bool:
+    if not needs_approval(node, rules.policy.gates):
+        return False
+    epoch = needed_epoch(rules.items.get(node.node_id))
+    return not is_approved(node, rules.approvals.get(node.node_id, ()), epoch)
+
+
+def _running(rules: GroupRules, node: TaskNode) -> Reason:
+    """Return why a node that runs may not be started: under a lease, done up to a review, or seen in the file."""
+    lease = rules.leases.get(node.node_id)
+    if lease is not None:
+        detail = f"by {shown_name(lease.agent_id)}, until {instant_text(lease.expiry.at)}"
+        return Reason(kind="leased", detail=detail)
+    item = rules.items.get(node.node_id)
+    if item is not None and item.state == "submitted":
+        return Reason(kind="awaiting_review")
+    until = observed_until(rules, node)
+    if until is None:
+        return Reason(kind="observed")
+    if until > rules.now:
+        return Reason(kind="observed", detail=f"until {instant_text(until)}")
+    since = row_instant(node.updated_at)
+    return Reason(kind="observed", detail=f"since {instant_text(since or until)}, overdue")
+
+
+def is_observed(rules: GroupRules, node: TaskNode) -> bool:
+    """Say whether the node runs without a lease of ours: another program started it."""
+    if node.status != "running" or node.node_id in rules.leases:
+        return False
+    item = rules.items.get(node.node_id)
+    return item is None or item.state != "submitted"
+
+
+def observed_until(rules: GroupRules, node: TaskNode) -> datetime | None:
+    """Return until when a run seen in the file holds its slots; None where the file does not say since when it runs."""
+    since = row_instant(node.updated_at)
+    return None if since is None else later(since, rules.policy.leases.observed_seconds)
+
+
+def is_exhausted_node(rules: GroupRules, node: TaskNode) -> bool:
+    """Say whether nothing is left of some figure of the node's budget."""
+    budget = budget_for(rules.policy, rules.graph_id, node.budget)
+    if not budget:
+        return False
+    item = rules.items.get(node.node_id)
+    return is_exhausted(budget, Usage() if item is None else item.spent)
 
 
 def reason_for_person(rules: GroupRules, node: TaskNode) -> Reason | None:
@@ -113,34 +193,44 @@ def _hard_reasons(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         yield Reason(kind="not_ready", detail=detail)
     if node.status == "blocked":
         yield _blocked(node)
-    if needs_approval(node, rules.gates) and not is_approved(node, rules.approvals.get(node.node_id, ())):
+    if _awaits_approval(rules, node):
         yield Reason(kind="awaiting_approval")
-
-
-_KIND_OF_STATUS: Final[dict[str, ReasonKind]] = {"blocked": "blocked", "running": "observed"}
+    if node.status == "running":
+        yield _running(rules, node)
+    if is_exhausted_node(rules, node):
+        yield Reason(kind="budget_exhausted")
 
 
 def first_kind(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
-    """Return the kind of the first reason that `intrinsic` yields; most nodes are decided without making one."""
+    """Return the kind of the first reason that `intrinsic` yields; most nodes are decided without making one.
+
+    An exhausted budget is left out: what depends on the asker comes before it (`Demand.exhausted`).
+    """
     if rules.active and node.node_id not in rules.defects:
         if node.status in FINISHED_STATUSES:
             return "finished"
         if _has_only_dependencies(rules, node):
-            return "not_ready" if waits_for_dependency(rules.shape, node) else _KIND_OF_STATUS.get(node.status)
+            if waits_for_dependency(rules.shape, node):
+                return "not_ready"
+            return "blocked" if node.status == "blocked" else None
     first = next(intrinsic(rules, node), None)
-    return None if first is None else first.kind
+    return None if first is None or first.kind == "budget_exhausted" else first.kind
 
 
 def _has_only_dependencies(rules: GroupRules, node: TaskNode) -> bool:
     """Say that nothing else hinders the node but its status; what is on a circle then waits for a dependency too."""
     return (
-        node.status in STATUSES
+        node.status in _QUICK
         and node.parent_id is None
         and node.not_before is None
         and node.risk is None
         and node.approval is None
+        and node.node_id not in rules.items
         and node.node_id not in rules.shape.children
     )
+
+
+_QUICK: Final = frozenset(STATUSES) - {"running"}
 
 
 def _handed_down(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
@@ -151,7 +241,7 @@ def _handed_down(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         if ancestor.not_before is not None and ancestor.not_before > rules.now:
             detail = f"parent {ancestor_id} deferred until {instant_text(ancestor.not_before)}"
             yield Reason(kind="not_ready", detail=detail)
-        if needs_approval(ancestor, rules.gates) and not is_approved(ancestor, rules.approvals.get(ancestor_id, ())):
+        if _awaits_approval(rules, ancestor):
             yield Reason(kind="not_ready", detail=f"parent {ancestor_id} awaiting approval")
 
 
@@ -177,38 +267,110 @@ def instant_or_none(text: str) -> str | None:
 
 
 @value
-class Demand:
-    """What a node needs from the moment, the same for all nodes of one lane of the queue."""
-
-    repository: str
-    capabilities: frozenset[str]
-    slots: int
-
-
-@value
 class Situation:
-    """The moment: limits in slots (None: no limit), slots in use, and repositories under merge pressure to skip."""
+    """The moment: limits in slots (None: no limit), slots in use, and what else is in the way of a start.
+
+    `running` counts leases and runs seen in the files, `observed` only the latter. `pauses` and `closures` are those
+    in force; `units` are what each lease of the asker takes besides what its node uses.
+    """
 
     slots: int | None
     running: int
     skipped_repositories: frozenset[str]
+    observed: int = 0
+    pauses: Sequence[Pause] = ()
+    closures: Mapping[str, ResourceClosure] = field(default_factory=dict)
+    capacities: Mapping[str, int] = field(default_factory=dict)
+    holdings: Holdings = field(default_factory=Holdings)
+    units: Units = ()
+
+
+@value
+class AgentSlots:
+    """How many leases the asker holds, and how many it may."""
+
+    held: int
+    limit: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the asker may not hold one more."""
+        return self.held >= self.limit
 
 
 def situational(
-    demand: Demand, situation: Situation, asker: Asker, quota: int | None, group_running: int
+    demand: Demand,
+    situation: Situation,
+    asker: Asker,
+    quota: int | None,
+    group_running: int,
+    graph_id: str = "",
+    agent_slots: AgentSlots | None = None,
 ) -> Iterator[Reason]:
     """Yield the reasons that lie in who asks and in what else runs; `quota` and `group_running` count slots."""
+    yield from lasting(demand, situation, asker, quota, graph_id)
+    if quota is not None and group_running + demand.slots > quota:
+        yield Reason(kind="group_quota", detail=f"{group_running}/{quota}")
+    if agent_slots is not None and agent_slots.is_full:
+        yield Reason(kind="agent_slots", detail=f"{agent_slots.held}/{agent_slots.limit}")
+    if situation.slots is not None and situation.running + demand.slots > situation.slots:
+        yield Reason(kind="no_slot", detail=f"{situation.running}/{situation.slots}")
+
+
+def lasting(demand: Demand, situation: Situation, asker: Asker, quota: int | None, graph_id: str) -> Iterator[Reason]:
+    """Yield of `situational` what slots in use do not decide: all but the last three."""
+    if demand.owner is not None and demand.owner != asker.agent_id:
+        yield Reason(kind="owned", detail=f"by {shown_name(demand.owner)}")
+    for pause in situation.pauses:
+        if _is_meant(pause, demand, situation, asker, graph_id):
+            yield _paused(pause)
+    if demand.exhausted:
+        yield Reason(kind="budget_exhausted")
     for missing in sorted(demand.capabilities - asker.capabilities):
         yield Reason(kind="capability_missing", detail=shown_name(missing))
+    if demand.is_contended or situation.units:
+        yield from _contended(demand, situation)
     limit = _never_above(demand, situation, quota)
     if limit is not None:
         yield Reason(kind="never_fits", detail=f"{demand.slots} slots, limit {limit}")
     if demand.repository in situation.skipped_repositories:
         yield Reason(kind="merge_pressure", detail="skip")
-    if quota is not None and group_running + demand.slots > quota:
-        yield Reason(kind="group_quota", detail=f"{group_running}/{quota}")
-    if situation.slots is not None and situation.running + demand.slots > situation.slots:
-        yield Reason(kind="no_slot", detail=f"{situation.running}/{situation.slots}")
+
+
+def _is_meant(pause: Pause, demand: Demand, situation: Situation, asker: Asker, graph_id: str) -> bool:
+    if pause.scope == "workspace":
+        return True
+    if pause.scope == "resource":
+        return pause.name in _resources(demand, situation)
+    return pause.name == (graph_id if pause.scope == "group" else asker.agent_id)
+
+
+def _resources(demand: Demand, situation: Situation) -> list[str]:
+    """Return the resources that a start would take; an exclusive key is one of capacity 1."""
+    return sorted({name for name, _ in with_own(demand.uses, situation.units)} | set(demand.exclusive))
+
+
+def _paused(pause: Pause) -> Reason:
+    name = "" if pause.scope == "workspace" else f" {shown_name(pause.name)}"
+    until = "" if pause.until is None else f", until {instant_text(pause.until)}"
+    return Reason(kind="paused", detail=f"{pause.scope}{name}, by {shown_name(pause.by)}{until}")
+
+
+def _contended(demand: Demand, situation: Situation) -> Iterator[Reason]:
+    """Yield what leases hold and what is closed, of all that a start would take."""
+    holdings = situation.holdings
+    for key in demand.exclusive:
+        holder = holdings.holder(key)
+        if holder is not None:
+            yield Reason(kind="exclusive", detail=f"{shown_name(key)}, held by {shown_id(holder[1])}")
+    for (_, node_id), scope in holdings.collisions(demand):
+        yield Reason(kind="conflicts_with", detail=f"{shown_id(node_id)}, {shown_name(scope or '.')}")
+    for name, held, capacity in holdings.busy(with_own(demand.uses, situation.units), situation.capacities):
+        yield Reason(kind="resource_busy", detail=f"{shown_name(name)}, {held}/{capacity}")
+    for name in _resources(demand, situation):
+        closure = situation.closures.get(name)
+        if closure is not None:
+            yield Reason(kind="resource_closed", detail=f"{shown_name(name)}, until {instant_text(closure.until)}")
 
 
 def _never_above(demand: Demand, situation: Situation, quota: int | None) -> int | None:
@@ -218,5 +380,5 @@ def _never_above(demand: Demand, situation: Situation, quota: int | None) -> int
     if situation.slots is None:
         return None
     # Runs seen in the files hold their slots until another program ends them: no wide node can drain those.
-    reachable = situation.slots - situation.running if demand.slots > 1 else situation.slots
+    reachable = situation.slots - situation.observed if demand.slots > 1 else situation.slots
     return max(reachable, 0) if demand.slots > reachable else None

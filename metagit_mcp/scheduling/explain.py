@@ -6,22 +6,33 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
+from metagit_mcp.domain.decision import (
+    AttemptRecord,
+    DependencyInput,
+    DispatchHints,
+    Factor,
+    Handoff,
+    ResumePoint,
+    ScheduleDecision,
+)
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode, effective_tokens
 from metagit_mcp.domain.text import is_id, shown, shown_or_none
 from metagit_mcp.domain.value import value
+from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
-from metagit_mcp.scheduling.eligibility import Reason
-from metagit_mcp.scheduling.moment import Told, is_warm
+from metagit_mcp.scheduling.eligibility import GroupRules, Reason
+from metagit_mcp.scheduling.moment import Told
 from metagit_mcp.scheduling.scoring import factors, reasons
 from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.scheduling.terms import is_warm
 
 # A path or a command is of no use when it is cut; this is the longest path that systems take.
 _LONGEST_WORD: Final = 4096
 # To take a command apart costs the square of its longest word.
 _LONGEST_COMMAND: Final = 16_384
+_LONGEST_NOTE: Final = 500
 _TOLD_KEPT: Final = 1000
 
 
@@ -52,7 +63,7 @@ def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> 
         score=pick.score / MICRO,
         reasons=(*said, "skipped_due_to_merge_pressure") if skipped else said,
         factors=factors(node, scored),
-        dispatch_hints=_hints(queue, asker, pick),
+        dispatch_hints=dispatch_hints(queue, asker, pick.graph_id, node),
         acl_commands=tuple(_acl_commands(node)),
         compile_command=_compile_command(node),
         skipped=skipped or None,
@@ -60,16 +71,18 @@ def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> 
     )
 
 
-def _hints(queue: WorkspaceQueue, asker: Asker, pick: Pick) -> DispatchHints:
-    node = pick.node
+def dispatch_hints(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: TaskNode) -> DispatchHints:
+    """Return what whoever works on the node needs to know of it, and of what was done before."""
+    rules = queue.groups[graph_id].rules
+    item = rules.items.get(node.node_id)
     return DispatchHints(
         title=shown(node.title),
-        graph_id=pick.graph_id,
+        graph_id=graph_id,
         priority=node.priority,
         estimated_tokens=effective_tokens(node),
         depends_on=tuple(name for name in node.depends_on if is_id(name)),
         handoff=Handoff(
-            prompt=f"Work on node {node.node_id} of graph {pick.graph_id}.",
+            prompt=f"Work on node {node.node_id} of graph {graph_id}.",
             context_pack=shown_or_none(node.compiled_context_path, _LONGEST_WORD),
         ),
         project=shown_or_none(node.project),
@@ -80,6 +93,43 @@ def _hints(queue: WorkspaceQueue, asker: Asker, pick: Pick) -> DispatchHints:
         intent=shown_or_none(node.intent_id),
         acceptance=None if node.acceptance is None else tuple(shown(line, 500) for line in node.acceptance),
         model_tier=node.model_tier,
+        inputs=tuple(_inputs(rules, node)) or None,
+        attempts=(None if item is None else tuple(_attempts(item))) or None,
+        resume_from=None if item is None else _resume_point(item),
+    )
+
+
+def _inputs(rules: GroupRules, node: TaskNode) -> Iterator[DependencyInput]:
+    """What the direct dependencies reported that are done."""
+    for name in dict.fromkeys(node.depends_on):
+        item = rules.items.get(name)
+        if item is not None and item.state == "completed" and item.result is not None:
+            yield DependencyInput(
+                node_id=name,
+                summary=shown(item.result.summary, _LONGEST_NOTE),
+                artifacts=tuple(shown(each, _LONGEST_WORD) for each in item.result.artifacts),
+                evidence=tuple(shown(each, _LONGEST_WORD) for each in item.result.evidence),
+            )
+
+
+def _attempts(item: WorkItem) -> Iterator[AttemptRecord]:
+    """The newest attempts, so that the next one is another one."""
+    for each in item.attempts:
+        yield AttemptRecord(
+            agent_id=shown(each.agent_id), at=each.at, outcome=each.outcome, note=shown(each.note, _LONGEST_NOTE)
+        )
+
+
+def _resume_point(item: WorkItem) -> ResumePoint | None:
+    point = item.checkpoint
+    if point is None:
+        return None
+    return ResumePoint(
+        checkpoint_id=shown(point.checkpoint_id),
+        at=point.at,
+        uri=shown_or_none(point.uri, _LONGEST_WORD),
+        digest=shown_or_none(point.digest),
+        note=shown_or_none(point.note, _LONGEST_NOTE),
     )
 
 

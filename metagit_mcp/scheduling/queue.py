@@ -1,21 +1,22 @@
-"""One Group's queue: its ready nodes in lanes, best first, built once per change of the Group. Knows no other Group.
+"""One Group's queue: its ready nodes in lanes, best first, which follows changes of its work. Knows no other Group.
 
-A lane holds the ready nodes that need the same from the moment (repository, capabilities, slots), so a change of a
-repository is one offset per lane and nodes that an asker may not take are never walked through
+A lane holds the ready nodes that need the same from the moment (repository, capabilities, slots, resources, …), so a
+change of a repository is one offset per lane and nodes that an asker may not take are never walked through
 (scheduling.md §2, last paragraph).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
-from heapq import heapify, heappop
 from operator import attrgetter
+from typing import Final
 
 from metagit_mcp.domain.approval import Approval
-from metagit_mcp.domain.graph import Structure, structure
+from metagit_mcp.domain.graph import dependents_of, structure
 from metagit_mcp.domain.policy import MicroWeights, SchedulePolicy, quota_for, weights_for
-from metagit_mcp.domain.repository import repository_key
+from metagit_mcp.domain.projection import as_known
+from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import (
     FINISHED_STATUSES,
     OPEN_STATUSES,
@@ -24,195 +25,366 @@ from metagit_mcp.domain.tasks import (
     effective_slots,
     effective_tokens,
 )
-from metagit_mcp.domain.value import value
+from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, spelling_of
 from metagit_mcp.scheduling.eligibility import (
     WAITING_THOUGH_READY,
-    Demand,
     GroupRules,
     ReasonKind,
     first_kind,
+    is_exhausted_node,
+    is_observed,
+    observed_until,
 )
+from metagit_mcp.scheduling.holdings import live_lease, live_leases
+from metagit_mcp.scheduling.lane import Entry, Lane
+from metagit_mcp.scheduling.needs import Needs
+from metagit_mcp.scheduling.quiet import quiet_between
 from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros
 
-# (-micros of the node's own terms, effective tokens, node_id): ascending is best first.
-Entry = tuple[int, int, str]
 
-
-class Lane:
-    """Ready nodes of one Group with one demand; `entry(i)` draws them best first, each at most once from the heap."""
-
-    __slots__ = ("_drawn", "_heap", "demand")
-
-    def __init__(self, demand: Demand, entries: list[Entry]) -> None:
-        """Take over `entries` in any order."""
-        heapify(entries)
-        self.demand = demand
-        self._heap = entries
-        self._drawn: list[Entry] = []
-
-    def __len__(self) -> int:
-        """Return how many nodes the lane holds, drawn or not."""
-        return len(self._heap) + len(self._drawn)
-
-    def entry(self, place: int) -> Entry | None:
-        """Return the entry at `place` (0 is the best), or None past the end."""
-        while len(self._drawn) <= place and self._heap:
-            self._drawn.append(heappop(self._heap))
-        return self._drawn[place] if place < len(self._drawn) else None
-
-
-@value
-class Quiet:
-    """The time in which time alone changes nothing: from `since` to just before `until`; None is no bound."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def holds_at(self, now: datetime) -> bool:
-        """Say whether `now` lies in it; a clock may go back."""
-        return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
-
-
-def quiet_between(timers: Iterable[datetime], now: datetime) -> Quiet:
-    """Return the time around `now` in which none of the timers lies."""
-    every = list(timers)
-    return Quiet(
-        since=max((at for at in every if at <= now), default=None),
-        until=min((at for at in every if at > now), default=None),
-    )
-
-
-@value
 class GroupQueue:
-    """What one task graph offers, under the policy and the instant it was built for.
+    """What one task graph offers, under the policy and the instant it was last judged for.
 
-    `first_reasons` counts the nodes that are not ready for a reason of their own, by the first one; `ready_count`
-    those ready by status and dependencies; `running` are the nodes that the file says are running, `running_slots`
-    their slots; `quiet` is the time in which time alone changes none of it.
+    `lanes` are named by their place; one that is empty stays. `first_reasons` counts the nodes that are not ready for
+    a reason of their own, by the first one; `ready_count` those ready by status and dependencies; `quiet` is the time
+    in which time alone changes none of it. `needs` leads from what leases may hold to the lanes that feel it, `named`
+    counts the lanes in which an agent is named, as owner or as one who gave the nodes back.
     """
 
-    graph_id: str
-    loaded: LoadedGraph
-    rules: GroupRules
-    weights: MicroWeights
-    ranks: Mapping[str, int]
-    top_rank: int
-    quota: int | None
-    lanes: Sequence[Lane]
-    first_reasons: Mapping[ReasonKind, int]
-    ready_count: int
-    running: Sequence[TaskNode]
-    running_slots: int
-    quiet: Quiet
+    __slots__ = (
+        "_approvals",
+        "_by_id",
+        "_dependents",
+        "_filed",
+        "_items",
+        "_leases",
+        "_places",
+        "_running",
+        "_waiting",
+        "approved",
+        "first_reasons",
+        "graph_id",
+        "lanes",
+        "leased_slots",
+        "loaded",
+        "named",
+        "needs",
+        "observed_slots",
+        "quiet",
+        "quota",
+        "ranks",
+        "repositories",
+        "rules",
+        "top_rank",
+        "weights",
+    )
+
+    def __init__(
+        self,
+        loaded: LoadedGraph,
+        policy: SchedulePolicy,
+        approvals: tuple[Approval, ...],
+        now: datetime,
+        work: LedgerState,
+    ) -> None:
+        """Judge every node once."""
+        self.graph_id = loaded.graph_id
+        self.loaded = loaded
+        self._approvals = approvals
+        self.approved = work.approvals.get(loaded.graph_id, ())
+        self._items = dict(work.items.get(loaded.graph_id, {}))
+        self._leases = live_leases(self._items, work)
+        # The nodes of the file, where the ledger's status counts instead.
+        self._filed: dict[str, TaskNode] = {}
+        # Who depends on a node; made when a node is first done.
+        self._dependents: dict[str, list[str]] | None = None
+        self.rules = self._rules(policy, now)
+        self._by_id = self.rules.shape.by_id
+        self.weights: MicroWeights = weights_for(policy, loaded.graph_id)
+        self.ranks: Mapping[str, int] = self.rules.shape.ranks if self.weights.dependency else {}
+        self.top_rank = max(self.ranks.values(), default=0)
+        self.quota = quota_for(policy, loaded.graph_id)
+        self.lanes: list[Lane] = []
+        self.needs = Needs()
+        self.named: Counter[str] = Counter()
+        # Ready nodes by repository.
+        self.repositories: Counter[str] = Counter()
+        self.first_reasons: Counter[ReasonKind] = Counter()
+        self._waiting = 0
+        self._places: dict[Demand, int] = {}
+        self._running: dict[str, TaskNode] = {}
+        self.leased_slots = sum(lease.holding.slots for lease in self._leases.values())
+        self.observed_slots = 0
+        self._sort_in(self.rules.shape.by_id.values())
+        self.quiet = quiet_between(self._timers(self.rules.shape.by_id.values()), now)
+
+    def _rules(self, policy: SchedulePolicy, now: datetime) -> GroupRules:
+        graph, defects = self.loaded.graph, self.loaded.defects
+        return GroupRules(
+            graph_id=self.graph_id,
+            active=graph is not None and graph.status == "active",
+            defects=defects,
+            shape=structure(self._known_nodes(), defects),
+            policy=policy,
+            approvals=_by_node((*self._approvals, *self.approved)),
+            now=now,
+            items=self._items,
+            leases=self._leases,
+        )
+
+    def _known_nodes(self) -> tuple[TaskNode, ...]:
+        """Return the nodes of the file with the status that counts."""
+        filed = self.loaded.graph.nodes if self.loaded.graph is not None else ()
+        if not self._items:
+            return filed
+        known = tuple(as_known(node, self._items.get(node.node_id)) for node in filed)
+        self._filed = {node.node_id: node for node, each in zip(filed, known, strict=True) if node is not each}
+        return known
+
+    @property
+    def ready_count(self) -> int:
+        """How many nodes are ready by status and dependencies."""
+        return self._waiting + self.repositories.total()
+
+    @property
+    def running(self) -> tuple[TaskNode, ...]:
+        """The nodes that run, under a lease or as their file says."""
+        return tuple(sorted(self._running.values(), key=attrgetter("node_id")))
+
+    @property
+    def running_slots(self) -> int:
+        """The slots of all that runs."""
+        return self.leased_slots + self.observed_slots
+
+    # --- following the ledger
+
+    def is_behind(self, work: LedgerState) -> bool:
+        """Say whether the ledger knows something else of the Group than was judged."""
+        items = work.items.get(self.graph_id, {})
+        return (
+            self._items != items
+            or self._leases != live_leases(items, work)
+            or self.approved != work.approvals.get(self.graph_id, ())
+        )
+
+    def follow(self, work: LedgerState, node_ids: Iterable[str], now: datetime) -> set[int] | None:
+        """Judge nodes again of which the ledger knows something new, and those that wait for them.
+
+        Return the places of the lanes that changed; None: the Group is to be built anew.
+        """
+        items, by_id = work.items.get(self.graph_id, {}), self.rules.shape.by_id
+        filed = {name: self._filed.get(name, by_id[name]) for name in node_ids if name in by_id}
+        after = {name: as_known(node, items.get(name)) for name, node in filed.items()}
+        if not all(self._is_simple(by_id[name], node) for name, node in after.items()):
+            return None
+        judged = self._judged_with(after)
+        places: set[int] = set()
+        for name in judged:
+            self._take_out(by_id[name], places)
+        for name in node_ids:
+            self._learn(name, work)
+        for name, node in after.items():
+            self._replace(name, filed[name], node)
+        self._learn_rules(work, now)
+        for name in judged:
+            self._put_in(by_id[name], places)
+        timers = list(self._timers(after.values()))
+        if timers:
+            self.quiet = quiet_between([*self.quiet.bounds(), *timers], now)
+        return places
+
+    def _is_simple(self, before: TaskNode, after: TaskNode) -> bool:
+        """Say that a change is felt by the node and those that depend on it, and by nothing above or below."""
+        shape = self.rules.shape
+        if self.loaded.graph is None or len(shape.by_id) != len(self.loaded.graph.nodes):
+            return False
+        if shape.plain:
+            return True
+        # What a parent waits for is told of its children: how a blocked node is blocked counts there.
+        is_alike = before.status == after.status != "blocked"
+        is_alike = is_alike or (before.status in _MAY_RUN and after.status in _MAY_RUN)
+        return is_alike and before.node_id not in shape.children
+
+    def _judged_with(self, after: Mapping[str, TaskNode]) -> list[str]:
+        """Return the nodes to judge again: these, and what depends on one that is done now or no longer."""
+        by_id = self.rules.shape.by_id
+        judged = dict.fromkeys(after)
+        for name, node in after.items():
+            if (node.status == "completed") != (by_id[name].status == "completed"):
+                if self._dependents is None:
+                    self._dependents = dependents_of(by_id)
+                judged.update(dict.fromkeys(self._dependents.get(name, ())))
+        return list(judged)
+
+    def _learn(self, node_id: str, work: LedgerState) -> None:
+        item = work.item((self.graph_id, node_id))
+        lease, before = live_lease(item, work), self._leases.pop(node_id, None)
+        self.leased_slots -= before.holding.slots if before is not None else 0
+        if lease is not None:
+            self._leases[node_id] = lease
+            self.leased_slots += lease.holding.slots
+        if item is not None:
+            self._items[node_id] = item
+        else:
+            self._items.pop(node_id, None)
+
+    def _replace(self, node_id: str, filed: TaskNode, known: TaskNode) -> None:
+        self._by_id[node_id] = known
+        if known is filed:
+            self._filed.pop(node_id, None)
+        else:
+            self._filed[node_id] = filed
+
+    def _learn_rules(self, work: LedgerState, now: datetime) -> None:
+        approved = work.approvals.get(self.graph_id, ())
+        if approved != self.approved:
+            self.approved = approved
+            self.rules = replace(self.rules, approvals=_by_node((*self._approvals, *approved)))
+        if now != self.rules.now:
+            self.rules = replace(self.rules, now=now)
+
+    def _take_out(self, node: TaskNode, places: set[int]) -> None:
+        kind = first_kind(self.rules, node)
+        self._count(node, kind, -1)
+        if kind is None:
+            places.add(self._move(node, -1))
+
+    def _put_in(self, node: TaskNode, places: set[int]) -> None:
+        kind = first_kind(self.rules, node)
+        self._count(node, kind, 1)
+        if kind is None:
+            places.add(self._move(node, 1))
+
+    def _move(self, node: TaskNode, sign: int) -> int:
+        """Put a node into the lane of its demand, or take it out; return the place of the lane."""
+        item = self._items.get(node.node_id)
+        demand = demand_of(node, item, exhausted=is_exhausted_node(self.rules, node))
+        place = self._place(demand)
+        lane, entry = self.lanes[place], self._entry(node)
+        if sign > 0:
+            lane.put(entry)
+        else:
+            lane.remove(entry)
+        self._name(demand, sign)
+        return place
+
+    # --- judging
+
+    def _sort_in(self, nodes: Iterable[TaskNode]) -> None:
+        """Put all nodes in at once: those that are spelt the same need to be looked at once."""
+        by_spelling: dict[Spelling, list[Entry]] = {}
+        items = self._items
+        for node in nodes:
+            kind = first_kind(self.rules, node)
+            self._count(node, kind, 1)
+            if kind is None:
+                spelling = spelling_of(node, items.get(node.node_id), exhausted=is_exhausted_node(self.rules, node))
+                by_spelling.setdefault(spelling, []).append(self._entry(node))
+        lanes: dict[Demand, list[Entry]] = {}
+        for spelling, entries in by_spelling.items():
+            lanes.setdefault(demand_spelt(*spelling), []).extend(entries)
+        for demand, entries in lanes.items():
+            self._name(demand, len(entries))
+            self.lanes[self._place(demand)] = Lane(demand, entries)
+
+    def _place(self, demand: Demand) -> int:
+        """Return the place of the demand's lane; a new lane is empty."""
+        place = self._places.get(demand)
+        if place is None:
+            place = self._places[demand] = len(self.lanes)
+            self.lanes.append(Lane(demand, []))
+            self.needs.put(demand, place)
+        return place
+
+    def _name(self, demand: Demand, nodes: int) -> None:
+        """Count nodes that were put into the demand's lane, or taken out of it."""
+        _add(self.repositories, demand.repository, nodes)
+        if demand.owner is not None:
+            _add(self.named, demand.owner, nodes)
+        for agent_id in demand.shunned_by:
+            _add(self.named, agent_id, nodes)
+
+    def _count(self, node: TaskNode, kind: ReasonKind | None, sign: int) -> None:
+        """Count one node that is not in a lane, or no longer."""
+        if kind is None:
+            return
+        self.first_reasons[kind] += sign
+        if kind in WAITING_THOUGH_READY and node.status in OPEN_STATUSES:
+            self._waiting += sign
+        if node.status == "running":
+            self._count_running(node, sign)
+
+    def _count_running(self, node: TaskNode, sign: int) -> None:
+        is_seen = is_observed(self.rules, node)
+        if not (node.node_id in self.rules.leases or (is_seen and self.rules.active)):
+            return
+        if sign > 0:
+            self._running[node.node_id] = node
+        else:
+            del self._running[node.node_id]
+        if is_seen:
+            until = observed_until(self.rules, node)
+            if until is None or until > self.rules.now:
+                self.observed_slots += sign * effective_slots(node)
+
+    def _entry(self, node: TaskNode) -> Entry:
+        own = static_micros(node, self.weights, self.ranks.get(node.node_id, 0), self.top_rank)
+        if node.deadline is not None and is_due_soon(node, self._horizon, self.rules.now):
+            own += self.weights.deadline
+        return (-own, effective_tokens(node), node.node_id)
+
+    @property
+    def _horizon(self) -> int:
+        return self.rules.policy.deadline_horizon_seconds
+
+    def _timers(self, nodes: Iterable[TaskNode]) -> Iterator[datetime]:
+        """Yield the instants at which time alone changes something about the nodes."""
+        items = self.rules.items
+        for node in nodes:
+            if node.status in FINISHED_STATUSES:
+                continue
+            if node.not_before is not None:
+                yield node.not_before
+            if node.deadline is not None and (due := due_from(node, self._horizon)) is not None:
+                yield due
+            if node.status == "running":
+                until = observed_until(self.rules, node) if is_observed(self.rules, node) else None
+                if until is not None:
+                    yield until
+            item = items.get(node.node_id)
+            if item is not None and item.retry_at is not None:
+                yield item.retry_at
+
+
+# Whoever is in one of these states is waited for in the same way.
+_MAY_RUN: Final = frozenset({*OPEN_STATUSES, "running"})
+
+
+def _add(counter: Counter[str], name: str, number: int) -> None:
+    counter[name] += number
+    if not counter[name]:
+        del counter[name]
+
+
+_NOTHING = LedgerState()
 
 
 def group_queue(
-    loaded: LoadedGraph, policy: SchedulePolicy, approvals: tuple[Approval, ...], now: datetime
+    loaded: LoadedGraph,
+    policy: SchedulePolicy,
+    approvals: tuple[Approval, ...],
+    now: datetime,
+    work: LedgerState = _NOTHING,
 ) -> GroupQueue:
-    """Build the queue of one Group; a graph whose file cannot be used has no nodes."""
-    nodes = loaded.graph.nodes if loaded.graph is not None else ()
-    shape = structure(nodes, loaded.defects)
-    rules = _rules(loaded, shape, policy, approvals, now)
-    weights = weights_for(policy, loaded.graph_id)
-    ranks = shape.ranks if weights.dependency else {}
-    top_rank = max(ranks.values(), default=0)
-    sorting = _Sorting(rules, weights, ranks, top_rank, policy.deadline_horizon_seconds)
-    for node in shape.by_id.values():
-        sorting.put(node)
-    running = _running(shape) if rules.active else ()
-    lanes = [Lane(demand, entries) for demand, entries in sorting.lanes.items()]
-    return GroupQueue(
-        graph_id=loaded.graph_id,
-        loaded=loaded,
-        rules=rules,
-        weights=weights,
-        ranks=ranks,
-        top_rank=top_rank,
-        quota=quota_for(policy, loaded.graph_id),
-        lanes=lanes,
-        first_reasons=sorting.first_reasons,
-        ready_count=sorting.ready_but_waiting + sum(map(len, lanes)),
-        running=running,
-        running_slots=sum(map(effective_slots, running)),
-        quiet=quiet_between(_timers(shape.by_id.values(), policy.deadline_horizon_seconds), now),
-    )
+    """Build the queue of one Group; a graph whose file cannot be used has no nodes.
+
+    `approvals` are those of the file; the ledger knows of more.
+    """
+    return GroupQueue(loaded, policy, approvals, now, work)
 
 
-class _Sorting:
-    """One pass over the nodes: into the lane of its demand, or under its first reason."""
-
-    def __init__(
-        self, rules: GroupRules, weights: MicroWeights, ranks: Mapping[str, int], top_rank: int, horizon: int
-    ) -> None:
-        self._rules, self._weights, self._horizon = rules, weights, horizon
-        self._ranks, self._top_rank = ranks, top_rank
-        self._by_spelling: dict[_Spelling, list[Entry]] = {}
-        self.lanes: dict[Demand, list[Entry]] = {}
-        self.first_reasons: Counter[ReasonKind] = Counter()
-        self.ready_but_waiting = 0
-
-    def put(self, node: TaskNode) -> None:
-        kind = first_kind(self._rules, node)
-        if kind is not None:
-            self.first_reasons[kind] += 1
-            self.ready_but_waiting += kind in WAITING_THOUGH_READY and node.status in OPEN_STATUSES
-            return
-        own = static_micros(node, self._weights, self._ranks.get(node.node_id, 0), self._top_rank)
-        if node.deadline is not None and is_due_soon(node, self._horizon, self._rules.now):
-            own += self._weights.deadline
-        spelling = (node.repository, node.project, node.capabilities, node.slots)
-        entries = self._by_spelling.get(spelling)
-        if entries is None:
-            entries = self._by_spelling[spelling] = self.lanes.setdefault(_demand(*spelling), [])
-        entries.append((-own, effective_tokens(node), node.node_id))
-
-
-_Spelling = tuple[str | None, str | None, tuple[str, ...] | None, int | None]
-
-
-@lru_cache(maxsize=65_536)
-def _demand(
-    repository: str | None, project: str | None, capabilities: tuple[str, ...] | None, slots: int | None
-) -> Demand:
-    return Demand(
-        repository=repository_key(repository, project),
-        capabilities=frozenset(capabilities or ()),
-        slots=slots or 1,
-    )
-
-
-def demand_of(node: TaskNode) -> Demand:
-    """Return what the node needs from the moment."""
-    return _demand(node.repository, node.project, node.capabilities, node.slots)
-
-
-def _rules(
-    loaded: LoadedGraph, shape: Structure, policy: SchedulePolicy, approvals: tuple[Approval, ...], now: datetime
-) -> GroupRules:
+def _by_node(approvals: Iterable[Approval]) -> dict[str, tuple[Approval, ...]]:
     by_node: dict[str, tuple[Approval, ...]] = {}
     for approval in approvals:
         by_node[approval.node_id] = (*by_node.get(approval.node_id, ()), approval)
-    return GroupRules(
-        active=loaded.graph is not None and loaded.graph.status == "active",
-        defects=loaded.defects,
-        shape=shape,
-        gates=policy.gates,
-        approvals=by_node,
-        now=now,
-    )
-
-
-def _running(shape: Structure) -> tuple[TaskNode, ...]:
-    running = [node for node in shape.by_id.values() if node.status == "running"]
-    return tuple(sorted(running, key=attrgetter("node_id")))
-
-
-def _timers(nodes: Iterable[TaskNode], horizon: int) -> Iterator[datetime]:
-    for node in nodes:
-        if (node.not_before is None and node.deadline is None) or node.status in FINISHED_STATUSES:
-            continue
-        if node.not_before is not None:
-            yield node.not_before
-        due = due_from(node, horizon)
-        if due is not None:
-            yield due
+    return by_node

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.policy import SchedulePolicy, granted_capabilities
+from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
 
@@ -44,13 +45,18 @@ class Asker:
 
 @value
 class Snapshot:
-    """Everything one cycle looks at. Equal snapshots give equal plans."""
+    """Everything one cycle looks at. Equal snapshots give equal plans.
+
+    `approvals` are those of the file; the ledger knows of more. `work` is changed in place by whoever folds events:
+    a queue over it is told so (`WorkspaceQueue.follow`).
+    """
 
     policy: SchedulePolicy
     graphs: Mapping[str, LoadedGraph]
     surroundings: Surroundings
     approvals: Mapping[str, tuple[Approval, ...]]
     now: datetime
+    work: LedgerState = field(default_factory=LedgerState)
 
 
 def asker_for(policy: SchedulePolicy, agent_id: str, capabilities: frozenset[str] | None) -> Asker:

@@ -13,6 +13,20 @@ from metagit_mcp.wire.codec import Json, compact, plain
 LIMIT: Final = 40_000
 # What the note about a cut takes itself, at most.
 _NOTE_BYTES: Final = 200
+_SHOW: Final = "metagit-mcp task show NODE"
+
+
+def _hints(at: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the cuts of one node's dispatch hints: what the work can do without first."""
+    yield f"{at}.depends_on", 0, _SHOW
+    for part in ("evidence", "artifacts"):
+        yield f"{at}.inputs.*.{part}", 3, _SHOW
+    yield f"{at}.attempts", 3, _SHOW
+    yield f"{at}.inputs", 0, _SHOW
+    yield f"{at}.attempts", 0, _SHOW
+    yield f"{at}.acceptance", 0, _SHOW
+
+
 # What is shortened, in this order; how many items stay; how to see the rest. `*` stands for every item of a list.
 _CUTS: Final[tuple[tuple[str, int, str], ...]] = (
     ("warnings", 20, "mend the files that the first warnings name"),
@@ -24,12 +38,16 @@ _CUTS: Final[tuple[tuple[str, int, str], ...]] = (
     ("skipped", 0, "ask with graph_id"),
     ("effect", 0, "ask for metagit_schedule_next after the change"),
     ("running", 0, "ask with graph_id"),
+    ("waiting", 0, "ask with graph_id"),
+    ("pauses", 0, "metagit-mcp schedule status"),
     ("needs_person", 0, "ask with graph_id"),
     ("groups", 0, "ask with after_group"),
-    ("decisions", 1, "ask with a smaller limit, or detail=brief"),
-    ("decisions.*.dispatch_hints.depends_on", 0, "metagit-mcp task show NODE"),
-    ("decisions.*.dispatch_hints.acceptance", 0, "metagit-mcp task show NODE"),
-    ("decisions.*.acl_commands", 0, "metagit-mcp task show NODE"),
+    # What was granted just now is told nowhere else; what was held before was told when it was granted.
+    ("held", 1, "report on the leases that are shown first"),
+    ("decisions", 1, "ask with a smaller limit, or detail=brief; held of the next claim lists every lease"),
+    *_hints("decisions.*.dispatch_hints"),
+    *_hints("dispatch_hints"),
+    ("decisions.*.acl_commands", 0, _SHOW),
     ("explain.reasons", 20, "mend the first reasons"),
     ("merge_pressure", 0, "read merges/*.json"),
     ("graph.nodes", 0, "metagit-mcp task list --graph-id GRAPH"),

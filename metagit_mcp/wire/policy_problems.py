@@ -5,23 +5,14 @@ can be read.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, get_args, get_type_hints
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from metagit_mcp.domain.policy import (
-    RFC_KEYS,
-    AffinityPolicy,
-    AgentPolicy,
-    GatePolicy,
-    GroupPolicy,
-    SchedulePolicy,
-    WeightOverride,
-    Weights,
-)
+from metagit_mcp.domain.policy import RFC_KEYS, SchedulePolicy
 from metagit_mcp.domain.text import nearest
 from metagit_mcp.errors import MetagitError, PolicyInvalid
 from metagit_mcp.wire.codec import Json, compact, is_plain_key, problem
@@ -55,19 +46,15 @@ def _told(detail: ErrorDetails) -> tuple[str, str]:
     return where, rule
 
 
-_SHAPES: Final[Mapping[str, type]] = {
-    "weights": Weights,
-    "graph_overrides": WeightOverride,
-    "groups": GroupPolicy,
-    "agents": AgentPolicy,
-    "gates": GatePolicy,
-    "affinity": AffinityPolicy,
-}
-
-
 def _nearest(where: str) -> str:
     *path, name = where.split("/")
-    return nearest(name, [each.name for each in fields(_SHAPES[path[0]] if path else SchedulePolicy)])
+    return nearest(name, [each.name for each in fields(_shape_of(path[0]) if path else SchedulePolicy)])
+
+
+def _shape_of(key: str) -> Any:  # noqa: ANN401 - a dataclass of the policy, which has no type of its own
+    """Return the shape of what stands under a key of the policy, or of each value where that is a map."""
+    kind = get_type_hints(SchedulePolicy)[key]
+    return kind if is_dataclass(kind) else get_args(kind)[1]
 
 
 # --- the way out ---------------------------------------------------------------------------------------------------

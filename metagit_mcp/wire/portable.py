@@ -28,6 +28,8 @@ KEYWORDS: Final = frozenset(
         "default",
     }
 )
+# Defaults that say no more than that the value is optional; not every host takes one on an array.
+_NOTHING: Final[tuple[object, ...]] = (None, "", [])
 
 
 def portable(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> Json:
@@ -41,7 +43,7 @@ def portable(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = 
     kept = {name: each for name, each in node.items() if name in KEYWORDS}
     if "const" in node:
         kept["enum"] = [node["const"]]
-    if kept.get("default", 0) is None:
+    if kept.get("default", 0) in _NOTHING:
         del kept["default"]
     if "items" in kept:
         kept["items"] = portable(kept["items"], known)

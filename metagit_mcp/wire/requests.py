@@ -5,9 +5,10 @@ One dataclass per question; the same one is read from MCP arguments and from com
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import ValidationError
+from annotated_types import MaxLen
+from pydantic import AwareDatetime, ValidationError
 
 from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
 from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, close_words, is_id
@@ -18,6 +19,7 @@ from metagit_mcp.wire.portable import input_schema
 
 T = TypeVar("T")
 _LONGEST_NAME = 100
+Line = Annotated[str, MaxLen(1000)]
 Detail = Literal["brief", "full"]
 _GRAPH = "Task graph (Group) id; the file name under tasks/graphs without .json"
 
@@ -35,16 +37,31 @@ def _agent(description: str) -> Any:  # noqa: ANN401 - stands for any field
     return said(description, None, min_length=1, max_length=256, pattern=AGENT_PATTERN)
 
 
+def _action() -> Any:  # noqa: ANN401 - stands for any field
+    return said(
+        "Repeating a call under the same id gets its first reply",
+        None,
+        min_length=1,
+        max_length=128,
+        pattern=AGENT_PATTERN,
+    )
+
+
 @value
 class NextRequest:
     """Asks what should be worked on next."""
 
     graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
-    limit: int = said("How many nodes to plan, each for another agent", 1, ge=1, le=100)
-    agent_id: str | None = _agent("Who asks; decides own-worktree affinity and policy capabilities")
-    preview: bool = said("true: only look, nothing is written to the decision log", default=False)
+    limit: int = said("How many nodes: with claim all for this agent, else each for another", 1, ge=1, le=100)
+    agent_id: str | None = _agent("Who asks; default: the agent of this connection")
+    claim: bool = said("true: take what is given, under a lease", default=False)
+    preview: bool = said("true: only look, nothing is logged", default=False)
     capabilities: tuple[str, ...] | None = said("What the asker can do; nodes that need more are left out", None)
-    detail: Detail | None = said("full adds factors, dispatch hints and commands; default: full up to limit 3", None)
+    wait_seconds: int = said("Wait up to this long for work when there is none", 0, ge=0, le=300)
+    lease_seconds: int | None = said("Term of the lease without a report", None, ge=60, le=1_000_000_000)
+    new_session: bool = said("true: this agent restarted; its former leases end", default=False)
+    detail: Detail | None = said("full adds factors, hints and commands; default: full up to limit 3", None)
+    action_id: str | None = _action()
 
 
 @value
@@ -84,6 +101,82 @@ class PolicyRequest:
     graph_id: str | None = _id("Weights go to this graph's override")
     patch: str | None = said("RFC 7396 merge patch of policy.json, as a JSON string", None)
     expected_revision: str | None = said("Refuse the set unless the policy still has this revision", None)
+
+
+@value
+class WorkStartRequest:
+    """Take one node."""
+
+    node_id: str = said("The node to take", min_length=1, max_length=255, pattern=ID_PATTERN)
+    graph_id: str | None = _id(f"Needed when several graphs have the node. {_GRAPH}")
+    agent_id: str | None = _agent("Who takes it")
+    lease_seconds: int | None = said("Term of the lease without a report", None, ge=60, le=1_000_000_000)
+    queue_only: bool = said("true: own it now, start it later", default=False)
+    new_session: bool = said("true: this agent restarted; its former leases end", default=False)
+    action_id: str | None = _action()
+
+
+@value
+class GivenResult:
+    """What finished work left behind."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - read by pydantic under this name, not a default
+
+    summary: str = said("What was done, for those who build on it", "", max_length=4000)
+    artifacts: tuple[Line, ...] = said("Where it is: paths, links, commits", (), max_length=50)
+    evidence: tuple[Line, ...] = said("What shows that it is right", (), max_length=50)
+
+
+@value
+class GivenCheckpoint:
+    """A point from which the work can go on; its content stays with the agent."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - as above
+
+    checkpoint_id: str | None = said("Its id; made if absent", None, max_length=255, pattern=AGENT_PATTERN)
+    uri: str | None = said("Where it is", None, max_length=2000)
+    digest: str | None = said("Digest that its content has", None, max_length=255, pattern=AGENT_PATTERN)
+    note: str | None = said("How to go on from it", None, max_length=2000)
+
+
+@value
+class GivenUsage:
+    """What was used under the lease so far, in all."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - as above
+
+    tokens: int | None = said("Tokens", None, ge=0, le=1_000_000_000)
+    tool_calls: int | None = said("Tool calls", None, ge=0, le=1_000_000_000)
+    seconds: int | None = said("Seconds", None, ge=0, le=1_000_000_000)
+    cost_micros: int | None = said("Cost in millionths", None, ge=0, le=1_000_000_000)
+
+
+@value
+class GivenRateLimit:
+    """A resource that turned the agent away."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - as above
+
+    resource: str = said("Its name in the policy", min_length=1, max_length=255)
+    until: AwareDatetime = said("RFC 3339 instant from which it serves again")
+
+
+ReportedState = Literal["running", "checkpointed", "paused", "blocked", "completed", "failed", "released"]
+
+
+@value
+class WorkReportRequest:
+    """Say how the work under a lease stands."""
+
+    lease_id: str = said("The lease that the claim gave", min_length=1, max_length=64, pattern=AGENT_PATTERN)
+    state: ReportedState = said("running renews the lease; released gives the node back untried")
+    note: str | None = said("What blocks it or went wrong; required for blocked and failed", None, max_length=2000)
+    result: GivenResult | None = said("What finished work left behind", None)
+    checkpoint: GivenCheckpoint | None = said("From where the work can go on", None)
+    usage: GivenUsage | None = said("Used under this lease so far, in all", None)
+    rate_limited: GivenRateLimit | None = said("With failed: a resource turned you away; costs no attempt", None)
+    agent_id: str | None = _agent("Who reports; must be the holder")
+    action_id: str | None = _action()
 
 
 @value
@@ -171,7 +264,7 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
     for name in arguments:
         if name not in kinds:
             raise _unknown(name, kinds)
-    given = {name: _decoded(each, kinds[name], name) for name, each in arguments.items() if each not in (None, "")}
+    given = {name: _filled_in(_decoded(each, kinds[name], name)) for name, each in _filled_in(arguments).items()}
     _refuse_half_characters(given)
     try:
         request = adapter(shape).validate_python(given)
@@ -189,14 +282,22 @@ def _wrong(shape: type[Any], error: ValidationError) -> InvalidInput:
     details = error.errors(include_url=False, include_input=False)
     unknown = [each for each in details if each["type"] == "unexpected_keyword_argument"]
     where, rule = problem((unknown or details)[0])
-    hint = _field_hint(where) if unknown else _hint(shape, where)
+    hint = _field_hint(shape, where) if unknown else _hint(shape, where)
     return InvalidInput(f"{where}: {rule}", hint=hint, field=where)
 
 
-def _field_hint(where: str) -> str:
-    # Only the nodes of a plan are objects with fields of their own.
-    known = [each.name for each in fields(PlannedNode)]
-    return f"{_meant(where.rpartition('/')[2], known)}Known: {', '.join(known)}."
+def _field_hint(shape: type[Any], where: str) -> str:
+    outer, inner = where.partition("/")[0], where.rpartition("/")[2]
+    part = input_schema(shape)["properties"][outer]
+    known = list(part.get("items", part)["properties"])
+    return f"{_meant(inner, known)}Known: {', '.join(known)}."
+
+
+def _filled_in(given: Any) -> Any:  # noqa: ANN401 - any JSON value may stand in an argument
+    """Leave out what an object says nothing of; other values are what they are."""
+    if not isinstance(given, Mapping):
+        return given
+    return {name: each for name, each in given.items() if each not in (None, "")}
 
 
 _KINDS: Final[dict[type[Any], Mapping[str, str]]] = {}
@@ -235,7 +336,13 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 _NAMES: Final = '["one", "two"]'
-_EXAMPLES: Final = {"nodes": '[{"title": "Build it"}, {"title": "Test it", "depends_on": ["build-it"]}]'}
+_EXAMPLES: Final = {
+    "nodes": '[{"title": "Build it"}, {"title": "Test it", "depends_on": ["build-it"]}]',
+    "result": '{"summary": "Built it", "artifacts": ["dist/it.whl"]}',
+    "checkpoint": '{"note": "Parsed; next: types"}',
+    "usage": '{"tokens": 1200}',
+    "rate_limited": '{"resource": "api", "until": "2026-12-01T12:00:00Z"}',
+}
 
 
 def _decoded(each: object, kind: str, name: str) -> object:

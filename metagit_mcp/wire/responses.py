@@ -3,7 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from metagit_mcp.domain.decision import Factor, LoggedDecision, ScheduleDecision
+from metagit_mcp.domain.decision import (
+    BudgetFigure,
+    DispatchHints,
+    Factor,
+    LeaseRecord,
+    LoggedDecision,
+    ScheduleDecision,
+)
 from metagit_mcp.domain.value import value
 
 
@@ -39,6 +46,78 @@ class NextAnswer:
     state_version: str
     warnings: tuple[str, ...]
     next_step: str
+    held: tuple[LeaseRecord, ...] = ()
+
+
+@value
+class OwnershipRecord:
+    """Work that an agent owns and has not started."""
+
+    graph_id: str
+    node_id: str
+    agent_id: str
+    ownership_epoch: int
+    start_by: datetime
+
+
+@value
+class WorkStartAnswer:
+    """The answer to metagit_work_start: a lease, or the ownership with queue_only."""
+
+    warnings: tuple[str, ...]
+    next_step: str
+    lease: LeaseRecord | None = None
+    ownership: OwnershipRecord | None = None
+    dispatch_hints: DispatchHints | None = None
+
+
+@value
+class WorkReportAnswer:
+    """The answer to metagit_work_report: the lease if it goes on, and what the node is now."""
+
+    graph_id: str
+    node_id: str
+    node_status: str
+    released_slot: bool
+    warnings: tuple[str, ...]
+    next_step: str
+    lease: LeaseRecord | None = None
+    budget_left: tuple[BudgetFigure, ...] | None = None
+    retry_at: datetime | None = None
+
+
+@value
+class WorkStandingAnswer:
+    """The answer to what a person does with one node: review, force-release, retry."""
+
+    graph_id: str
+    node_id: str
+    node_status: str
+    by: str
+    warnings: tuple[str, ...]
+    next_step: str
+
+
+@value
+class PauseRecord:
+    """A scope in which nothing new starts."""
+
+    scope: str
+    name: str
+    by: str
+    at: datetime
+    note: str | None = None
+    until: datetime | None = None
+
+
+@value
+class PauseAnswer:
+    """The answer to `pause` and `resume`: what is paused now."""
+
+    pauses: tuple[PauseRecord, ...]
+    changed: bool
+    warnings: tuple[str, ...]
+    next_step: str
 
 
 @value
@@ -61,6 +140,7 @@ class StatusCounts:
     deferred: int
     awaiting_approval: int
     running: int
+    awaiting_review: int
     finished: int
     inactive: int
     invalid: int
@@ -83,7 +163,7 @@ class GroupStatus:
 
 @value
 class RunningNode:
-    """A node that the files say is running, since its last change."""
+    """A node that runs: under a lease (until then), or as the files say, since its last change."""
 
     graph_id: str
     node_id: str
@@ -91,6 +171,7 @@ class RunningNode:
     repository: str | None = None
     agent_id: str | None = None
     since: str | None = None
+    leased_until: datetime | None = None
 
 
 @value
@@ -176,6 +257,7 @@ class StatusAnswer:
     omitted: tuple[Omitted, ...]
     warnings: tuple[str, ...]
     next_step: str
+    pauses: tuple[PauseRecord, ...] = ()
     explain: NodeExplanation | None = None
 
 

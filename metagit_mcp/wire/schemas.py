@@ -28,6 +28,10 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
     "metagit_schedule_status.output": (responses.StatusAnswer, "serialization"),
     "metagit_schedule_policy.input": (requests.PolicyRequest, "validation"),
     "metagit_schedule_policy.output": (responses.PolicyAnswer, "serialization"),
+    "metagit_work_start.input": (requests.WorkStartRequest, "validation"),
+    "metagit_work_start.output": (responses.WorkStartAnswer, "serialization"),
+    "metagit_work_report.input": (requests.WorkReportRequest, "validation"),
+    "metagit_work_report.output": (responses.WorkReportAnswer, "serialization"),
     "metagit_task_plan.input": (requests.TaskPlanRequest, "validation"),
     "metagit_task_plan.output": (responses.TaskPlanAnswer, "serialization"),
     "metagit_task_update.input": (requests.TaskUpdateRequest, "validation"),
@@ -35,13 +39,18 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
 }
 
 
+LEDGER_EVENT: Final = "ledger_event"
+
+
 def schema_names() -> tuple[str, ...]:
     """Return the names of all published schemas."""
-    return tuple(_TYPES)
+    return (*_TYPES, LEDGER_EVENT)
 
 
 def schema_of(name: str) -> Json:
     """Return one published schema."""
+    if name == LEDGER_EVENT:
+        return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **_any_event()}
     shape, mode = _TYPES[name]
     side: Any = mode
     body = adapter(shape).json_schema(mode=side)
@@ -50,9 +59,22 @@ def schema_of(name: str) -> Json:
     return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **body}
 
 
+def _any_event() -> Json:
+    """Return the schema of the JSON of any event of the ledger, one arm for each kind."""
+    from metagit_mcp.domain.events import EVENT_KINDS  # noqa: PLC0415 - every command loads this module, hardly one asks
+
+    arms: list[Json] = []
+    shared: Json = {}
+    for kind, event in EVENT_KINDS.items():
+        arm = adapter(event).json_schema(mode="serialization")
+        shared |= arm.pop("$defs", {})
+        arms.append({**arm, "title": kind})
+    return {"description": "One event of the ledger; its kind decides which.", "anyOf": arms, "$defs": shared}
+
+
 def schema_files() -> dict[str, str]:
     """Return every published schema as the text of its file, by file name."""
     return {
         name + SUFFIX: json.dumps(schema_of(name), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        for name in _TYPES
+        for name in schema_names()
     }

@@ -21,6 +21,14 @@ for name in sys.argv[2:]:
 json.dump(sorted({name.partition(".")[0] for name in sys.modules}), sys.stdout)
 """
 
+ADVICE = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from metagit_mcp.interfaces.cli.main import main
+assert main(["schedule", "next", "--json", "--workspace", sys.argv[2]]) == 10
+json.dump(sorted(sys.modules), sys.stderr)
+"""
+
 
 def loaded_packages(root: Path, *modules: str) -> set[str]:
     """The top-level names in `sys.modules` after a fresh interpreter imported `modules` from `root`."""
@@ -42,6 +50,24 @@ def test_the_command_line_starts_without_mcp_and_networkx() -> None:
     loaded = loaded_packages(ROOT, "metagit_mcp.interfaces.cli.main")
     assert loaded & {"mcp", "mcp_types", "networkx"} == set()
     assert "metagit_mcp" in loaded
+
+
+def test_advice_without_a_ledger_loads_neither_the_decider_nor_a_store(tmp_path: Path) -> None:
+    (tmp_path / ".metagit/tasks/graphs").mkdir(parents=True)
+    command = [sys.executable, "-I", "-c", ADVICE, str(ROOT), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    loaded = set(json.loads(done.stderr))
+    late = {
+        "domain.events",
+        "domain.commands",
+        "domain.decide",
+        "domain.evolve",
+        "application.work",
+        "application.claims",
+    }
+    assert loaded & {"sqlite3", *(f"metagit_mcp.{name}" for name in late)} == set()
+    assert {"metagit_mcp.bootstrap", "metagit_mcp.domain.state"} <= loaded
 
 
 def test_the_core_loads_nothing_that_acts() -> None:

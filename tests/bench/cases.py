@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, get_args
 
 from tests.bench import NOOP
+from tests.bench.claims import opening, over_stdio, rate
 from tests.bench.series import Row, interleaved, ratio_row
 from tests.bench.session import LONGEST, REPOSITORY, Session
 from tests.interop.peer import VENV, Metagit, PeerError, environment, installed
@@ -257,10 +258,18 @@ def _resident(folder: Path) -> float:
         return float(session.resident_bytes())
 
 
+def claims(root: Path, rounds: Rounds) -> Iterator[Row]:
+    """What taking work costs."""
+    yield from rate(root / "claims", turns=rounds.warm, rounds=3)
+    yield from over_stdio(root / "claims", rounds.warm)
+    yield from opening(root / "claims", rounds.memory)
+
+
 CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "warm": warm,
     "cold-cli": cold_cli,
     "cold-stdio": cold_stdio,
     "decisions": decisions,
     "memory": memory,
+    "claims": claims,
 }

@@ -5,7 +5,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
+from metagit_mcp.domain.events import EVENT_KINDS
+from metagit_mcp.domain.transitions import Trigger
 from tests.docs.pages import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -19,7 +22,7 @@ def check(docs: Path) -> tuple[int, str]:
 
 
 def test_the_pages_are_what_the_code_says() -> None:
-    assert check(ROOT / "docs") == (0, "docs/reference is current\n")
+    assert check(ROOT / "docs") == (0, "the documentation is current\n")
 
 
 def test_a_page_that_differs_is_shown(tmp_path: Path) -> None:
@@ -35,6 +38,35 @@ def test_a_missing_page_is_shown(tmp_path: Path) -> None:
     (docs / "reference" / "policy.md").unlink()
     ended, said = check(docs)
     assert (ended, "+# policy.json" in said) == (1, True)
+
+
+def test_a_part_of_a_page_that_differs_is_shown(tmp_path: Path) -> None:
+    docs = Path(shutil.copytree(ROOT / "docs", tmp_path / "docs"))
+    page = docs / "explanation" / "work.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("active --> active", "active --> open"))
+    ended, said = check(docs)
+    assert ended == 1
+    assert "-    active --> open: start, heartbeat, checkpoint" in said
+    assert "+    active --> active: start, heartbeat, checkpoint" in said
+
+
+def test_a_part_without_its_place_is_shown(tmp_path: Path) -> None:
+    docs = Path(shutil.copytree(ROOT / "docs", tmp_path / "docs"))
+    page = docs / "explanation" / "work.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("<!-- made: states -->", ""))
+    ended, said = check(docs)
+    assert (ended, "+<!-- made: states -->" in said) == (1, True)
+
+
+def test_every_event_has_its_section() -> None:
+    sections = re.findall(r"^## (\w+)$", (REFERENCE / "events.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections == [*EVENT_KINDS, "Records"]
+
+
+def test_every_trigger_is_in_the_table_of_transitions() -> None:
+    page = (ROOT / "docs" / "explanation" / "work.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| [^|]+ \|", page, re.MULTILINE)
+    assert set(rows) == set(get_args(Trigger))
 
 
 def test_every_error_code_has_its_row() -> None:

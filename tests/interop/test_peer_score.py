@@ -14,7 +14,7 @@ from contextlib import closing
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -24,14 +24,14 @@ from metagit_mcp.scheduling.explain import explain
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.settings import settings_from
 from tests.interop.peer import Metagit
+from tests.scenarios.at_once import AT_ONCE
 from tests.workloads import write_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.interop
-R = TypeVar("R")
 
 NODES = 10_000
 GRAPHS = 40
@@ -103,7 +103,7 @@ class Exact(NamedTuple):
 
 def ours(root: Path) -> list[Ranked]:
     """Every ready node of the workspace, as this project ranks them."""
-    application = open_application(settings_from({}, workspace=str(root)), surface="cli", offload=at_once)
+    application = open_application(settings_from({}, workspace=str(root)), surface="cli", waits=AT_ONCE)
     with closing(application):
         queue = asyncio.run(application.current.view()).queue
     asker = Asker()
@@ -116,11 +116,6 @@ def ours(root: Path) -> list[Ranked]:
         )
         for pick in plan(queue, asker, NODES).picks
     ]
-
-
-async def at_once(blocking: Callable[[], R]) -> R:
-    """Nothing else waits here, so nothing needs a thread."""
-    return blocking()
 
 
 def theirs(root: Path) -> list[Ranked]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -18,13 +19,17 @@ from metagit_mcp.domain.policy import (
     AgentPolicy,
     GatePolicy,
     GroupPolicy,
+    LeasePolicy,
+    ResourcePolicy,
     SchedulePolicy,
     WeightOverride,
     Weights,
 )
+from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.scheduling.snapshot import Snapshot, Surroundings, Worktree, asker_for
 from tests import oracle
+from tests.properties.work_strategies import EXCLUSIVE, RESOURCES, TOUCHES, USES, WRITTEN, ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +67,7 @@ def rare(values: tuple[Any, ...], plain: object = None, odds: int = 3) -> st.Sea
     return st.sampled_from((plain,) * (odds * len(values)) + values)
 
 
+@cache
 def instants() -> st.SearchStrategy[datetime]:
     """Instants about NOW, many of them exactly at a threshold that some other instant makes."""
     return st.sampled_from((-90_000, -86_400, -3_600, -1, 0, 1, 3_600, 86_400, 90_000)).map(
@@ -69,34 +75,39 @@ def instants() -> st.SearchStrategy[datetime]:
     )
 
 
+# Made once: to make a strategy costs more than to draw from it.
+_NODE_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "place": st.sampled_from(SPELLINGS),
+    "title": st.sampled_from(("one", "two")),
+    "depends_on": rare((*((one,) for one in (*NODE_IDS, "zz")), ("a", "b"), ("b", "b", "c")), (), odds=1),
+    "status": st.sampled_from(("pending",) * 6 + ("ready", "completed", "cancelled", "running", "blocked", "review")),
+    "blocker_reason": st.sampled_from((None, "", "failed: twice", "waits for an answer")),
+    "context_budget": rare((0, 500, -3)),
+    "priority": st.sampled_from((0, 0, 1, 1, 2, -1, 9, 1_000_000, -1_000_000)),
+    "estimated_tokens": st.sampled_from(TOKENS),
+    "estimated_runtime_seconds": rare((0, 3_600)),
+    "deadline": rare((NOW - timedelta(days=1), NOW + timedelta(days=1), NOW + timedelta(hours=25)), odds=1),
+    "not_before": rare((NOW - timedelta(hours=1), NOW, NOW + timedelta(hours=1)), odds=2),
+    "requested_urgency": rare(("routine", "normal", "high", "critical")),
+    "risk": rare(("none", "reversible", "high_risk", "destructive"), odds=4),
+    "approval": rare(("not_required", "policy_required", "human_required"), odds=4),
+    "capabilities": rare((("gpu",), ("write", "gpu"), ("gpu", "write"), ())),
+    "slots": rare((1, 2, 3)),
+    "parent_id": rare((*NODE_IDS, "zz"), odds=3),
+    "updated_at": st.sampled_from(WRITTEN),
+    "uses": rare(USES, odds=1),
+    "exclusive": rare(EXCLUSIVE, odds=2),
+    "touches": rare(TOUCHES, odds=1),
+    "budget": rare(({"tokens": 100}, {"tokens": 50, "seconds": 9}, {"seconds": 0}, {})),
+}
+
+
 @st.composite
 def task_nodes(draw: st.DrawFn, node_id: str) -> TaskNode:
     """One node with any of the fields that the scheduler reads."""
-    repository, project = draw(st.sampled_from(SPELLINGS))
-    needed = draw(rare((*((one,) for one in (*NODE_IDS, "zz")), ("a", "b"), ("b", "b", "c")), (), odds=1))
-    return TaskNode(
-        node_id=node_id,
-        title=draw(st.sampled_from(("one", "two"))),
-        depends_on=needed,
-        status=draw(
-            st.sampled_from(("pending",) * 6 + ("ready", "completed", "cancelled", "running", "blocked", "review"))
-        ),
-        blocker_reason=draw(st.sampled_from((None, "", "failed: twice", "waits for an answer"))),
-        project=project,
-        repository=repository,
-        context_budget=draw(rare((0, 500, -3))),
-        priority=draw(st.sampled_from((0, 0, 1, 1, 2, -1, 9, 1_000_000, -1_000_000))),
-        estimated_tokens=draw(st.sampled_from(TOKENS)),
-        estimated_runtime_seconds=draw(rare((0, 3_600))),
-        deadline=draw(rare((NOW - timedelta(days=1), NOW + timedelta(days=1), NOW + timedelta(hours=25)), odds=1)),
-        not_before=draw(rare((NOW - timedelta(hours=1), NOW, NOW + timedelta(hours=1)), odds=2)),
-        requested_urgency=draw(rare(("routine", "normal", "high", "critical"))),
-        risk=draw(rare(("none", "reversible", "high_risk", "destructive"), odds=4)),
-        approval=draw(rare(("not_required", "policy_required", "human_required"), odds=4)),
-        capabilities=draw(rare((("gpu",), ("write", "gpu"), ("gpu", "write"), ()))),
-        slots=draw(rare((1, 2, 3))),
-        parent_id=draw(rare((*NODE_IDS, "zz"), odds=3)),
-    )
+    fields = {name: draw(each) for name, each in _NODE_FIELDS.items()}
+    repository, project = fields.pop("place")
+    return TaskNode(node_id=node_id, repository=repository, project=project, **fields)
 
 
 @st.composite
@@ -113,19 +124,23 @@ def loaded_graphs(draw: st.DrawFn, graph_id: str) -> LoadedGraph:
     return LoadedGraph(graph_id=graph_id, graph=TaskGraph(title="t", status=status, nodes=nodes), defects=defects)
 
 
+@cache
 def weights(owner: type[Any], *, may_inherit: bool = False) -> st.SearchStrategy[Any]:
     values = st.sampled_from((*((None,) * 6 if may_inherit else ()), *WEIGHT_VALUES))
     return st.builds(owner, **dict.fromkeys(WEIGHT_NAMES, values))
 
 
+AGENT_POLICIES = {
+    "w1": AgentPolicy(capabilities=("gpu",), uses={"api": 2, "db": 0}),
+    "team-*": AgentPolicy(slots=3, uses={"disk": 1}),
+    "*": AgentPolicy(capabilities=("write",), slots=2, uses={"api": 1}),
+}
+
+
+@cache
 def policies() -> st.SearchStrategy[SchedulePolicy]:
     """Policies with every key that decides anything."""
-    agents = {
-        "w1": AgentPolicy(capabilities=("gpu",)),
-        "team-*": AgentPolicy(),
-        "*": AgentPolicy(capabilities=("write",)),
-    }
-    named = st.sets(st.sampled_from(sorted(agents)), max_size=2)
+    named = st.sets(st.sampled_from(sorted(AGENT_POLICIES)), max_size=2)
     return st.builds(
         SchedulePolicy,
         weights=st.one_of(st.just(Weights()), weights(Weights)),
@@ -137,9 +152,20 @@ def policies() -> st.SearchStrategy[SchedulePolicy]:
         ),
         slots=st.sampled_from((None, None, 1, 2, 3, 5, 8)),
         groups=st.dictionaries(
-            st.sampled_from(GRAPH_IDS), st.builds(GroupPolicy, quota=st.sampled_from((None, 0, 1, 2, 4))), max_size=2
+            st.sampled_from(GRAPH_IDS),
+            st.builds(
+                GroupPolicy,
+                quota=st.sampled_from((None, 0, 1, 2, 4)),
+                budget=st.sampled_from((None, None, {"tokens": 100})),
+            ),
+            max_size=2,
         ),
-        agents=named.map(lambda chosen: {pattern: agents[pattern] for pattern in sorted(chosen)}),
+        agent_slots=st.sampled_from((0, 1, 1, 2)),
+        resources=st.dictionaries(
+            st.sampled_from(RESOURCES), st.builds(ResourcePolicy, capacity=st.integers(0, 3)), max_size=3
+        ),
+        leases=st.sampled_from((LeasePolicy(), LeasePolicy(observed_seconds=3_600))),
+        agents=named.map(lambda chosen: {pattern: AGENT_POLICIES[pattern] for pattern in sorted(chosen)}),
         deadline_horizon_seconds=st.sampled_from((0, 3_600, 86_400)),
         gates=st.sampled_from((GatePolicy(), GatePolicy(approval_required_for=("none", "reversible")))),
         affinity=st.builds(
@@ -151,6 +177,7 @@ def policies() -> st.SearchStrategy[SchedulePolicy]:
     )
 
 
+@cache
 def surroundings() -> st.SearchStrategy[Surroundings]:
     """Worktrees, merge queue and services, by the canonical keys that adapters give."""
     tree = st.builds(
@@ -174,6 +201,7 @@ class Workspace:
     surroundings: Surroundings
     vouched: Mapping[tuple[str, str], tuple[oracle.Vouched, ...]] = field(default_factory=dict)
     now: datetime = NOW
+    work: LedgerState = field(default_factory=LedgerState)
 
     def snapshot(self, before: Snapshot | None = None) -> Snapshot:
         """The scheduler's view; parts equal to those of `before` are the same objects, as the source promises."""
@@ -188,6 +216,7 @@ class Workspace:
             surroundings=self.surroundings,
             approvals=approvals,
             now=self.now,
+            work=self.work,
         )
 
     def seen_by(self, asker: Asker) -> oracle.World:
@@ -203,11 +232,28 @@ class Workspace:
             trees=trees,
             merge_depth=around.merge_depth,
             services=around.services,
-            approvals=self.vouched,
+            approvals=self._approvals(),
+            items={item.key: item for items in self.work.items.values() for item in items.values()},
+            leases=tuple(self.work.leases.values()),
+            pauses=tuple(self.work.pauses.values()),
+            closures=tuple(self.work.closures.values()),
             now=self.now,
             agent_id=asker.agent_id,
             capabilities=asker.capabilities,
         )
+
+    def _approvals(self) -> dict[tuple[str, str], list[tuple[int, oracle.Vouched]]]:
+        """What people approved: in the file for the first ownership, in the ledger for the one that it names."""
+        made = {key: [(1, vouched) for vouched in every] for key, every in self.vouched.items()}
+        for graph_id, granted in self.work.approvals.items():
+            graph = self.graphs[graph_id].graph if graph_id in self.graphs else None
+            for node in graph.nodes if graph is not None else ():
+                vouched = (node.title, oracle.place(node), node.risk or "", node.depends_on)
+                key = (graph_id, node.node_id)
+                for each in granted:
+                    if each.node_id == node.node_id and each.digest == approval_digest(node):
+                        made.setdefault(key, []).append((each.epoch, vouched))
+        return made
 
 
 def _approval(graph_id: str, node_id: str, vouched: oracle.Vouched) -> Approval:
@@ -244,6 +290,7 @@ def workspaces(draw: st.DrawFn) -> Workspace:
         surroundings=draw(surroundings()),
         vouched=draw(approved(graphs)),
         now=draw(instants()),
+        work=draw(ledgers(graphs, REPOSITORIES)),
     )
 
 

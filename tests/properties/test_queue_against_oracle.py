@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, census, plan, reasons_against
+from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, census, holding_of, plan, reasons_against
 from metagit_mcp.scheduling.explain import explain
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot
 from tests import oracle
+from tests.oracle_needs import collide
 from tests.properties.strategies import GRAPH_IDS, Workspace, askers, instants, successors, workspaces
 
 EVERY = 100
@@ -130,10 +131,38 @@ def test_no_plan_takes_running_above_slots_or_quota(data: st.DataObject) -> None
 
 
 @given(st.data())
+def test_no_plan_holds_two_that_collide_or_more_than_there_is(data: st.DataObject) -> None:
+    workspace = data.draw(workspaces())
+    queue, asker = WorkspaceQueue(workspace.snapshot()), data.draw(askers(workspace.policy))
+    holdings = [holding_of(queue, asker, pick.graph_id, pick.node) for pick in plan(queue, asker, EVERY).picks]
+    held = [lease.holding for lease in workspace.work.leases.values()]
+    for name, limit in workspace.policy.resources.items():
+        used = sum(each.uses.get(name, 0) for each in holdings)
+        assert not used or used + sum(each.uses.get(name, 0) for each in held) <= limit.capacity
+    for place, one in enumerate(holdings):
+        for other in (*holdings[:place], *held):
+            assert not set(one.exclusive) & set(other.exclusive)
+            assert one.repository != other.repository or not collide(one.touches, other.touches)
+
+
+def unlimited(workspace: Workspace) -> Workspace:
+    """The workspace without anything that one start takes from another: the plan of all is all that is eligible."""
+    policy = workspace.policy
+    agents = {pattern: replace(agent, slots=None) for pattern, agent in policy.agents.items()}
+    policy = replace(policy, slots=None, groups={}, resources={}, agents=agents, agent_slots=99)
+    graphs = {}
+    for graph_id, loaded in workspace.graphs.items():
+        graphs[graph_id] = loaded
+        if loaded.graph is not None:
+            nodes = tuple(replace(node, exclusive=None, touches=None) for node in loaded.graph.nodes)
+            graphs[graph_id] = replace(loaded, graph=replace(loaded.graph, nodes=nodes))
+    return replace(workspace, policy=policy, graphs=graphs)
+
+
+@given(st.data())
 def test_offered_explained_and_counted_are_the_same_nodes(data: st.DataObject) -> None:
     workspace = data.draw(workspaces())
-    # Without limits the plan of all is everything that is eligible.
-    free = replace(workspace, policy=replace(workspace.policy, slots=None, groups={}))
+    free = unlimited(workspace)
     queue, asker = WorkspaceQueue(free.snapshot()), data.draw(askers(free.policy))
     nodes = list(oracle.every_node(free.seen_by(asker)))
     offered = {(pick.graph_id, pick.node.node_id) for pick in plan(queue, asker, EVERY).picks}

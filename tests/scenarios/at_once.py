@@ -1,7 +1,9 @@
 """Drives a use case to its end where nothing has to wait. It must not know any use case."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from metagit_mcp.ports import Waits
 
 T = TypeVar("T")
 
@@ -9,6 +11,14 @@ T = TypeVar("T")
 async def at_once(blocking: Callable[[], T]) -> T:
     """An `Offload` that runs the work right here."""
     return blocking()
+
+
+async def no_time(seconds: float) -> None:
+    """A `Sleep` after which no time has passed."""
+    assert seconds >= 0
+
+
+AT_ONCE: Final = Waits(offload=at_once, sleep=no_time)
 
 
 def finished(use_case: Coroutine[Any, Any, T]) -> T:

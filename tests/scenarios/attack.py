@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PROGRAM = [sys.executable, "-m", "metagit_mcp"]
 WAIT_S = 60.0
+# Those of the task graphs are there only on request.
+ALL_TOOLS = ("--toolsets", "schedule,work,tasks")
 ANSWER_LIMIT = 40_000
 Json = dict[str, Any]
 
@@ -103,7 +105,7 @@ class Server(RawServer):
     """`metagit-mcp serve` on a workspace."""
 
     def __init__(self, root: Path, *flags: str, env: Mapping[str, str] | None = None, **how: Any) -> None:  # noqa: ANN401 - as RawServer
-        words = [*PROGRAM, "serve", "--workspace", str(root), *flags]
+        words = [*PROGRAM, "serve", "--workspace", str(root), *ALL_TOOLS, *flags]
         super().__init__(words, env=environment(**(env or {})), cwd=ROOT, **how)
 
     def ask(self, tool: str, **arguments: Any) -> Json:  # noqa: ANN401 - any JSON

@@ -19,7 +19,7 @@ from metagit_mcp.errors import MetagitError
 from metagit_mcp.settings import settings_from
 from metagit_mcp.wire.answer_size import fitted
 from metagit_mcp.wire.requests import NextRequest, PolicyRequest, StatusRequest, TaskUpdateRequest, parse_request
-from tests.scenarios.at_once import at_once, finished
+from tests.scenarios.at_once import AT_ONCE, finished
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SECONDS = 60
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 def opened(root: Path | str) -> Application:
     """The use cases over a workspace, in this process, by a person who may do everything."""
     settings = settings_from(os.environ, workspace=str(root), operator="ada")
-    return open_application(settings, surface="cli", offload=at_once)
+    return open_application(settings, surface="cli", waits=AT_ONCE)
 
 
 def next_of(application: Application, **fields: object) -> Json:
@@ -55,8 +55,8 @@ def set_policy(application: Application, **fields: object) -> Json:
 
 def approve(application: Application, node_id: str) -> Json:
     """Approve a node."""
-    _, digest = finished(application.work.approvable(node_id, None))
-    return fitted(finished(application.work.approve(node_id, None, "ada", digest)))
+    _, digest = finished(application.rules.approvable(node_id, None))
+    return fitted(finished(application.rules.approve(node_id, None, "ada", digest)))
 
 
 def count_up(application: Application, node_id: str, times: str) -> Json:

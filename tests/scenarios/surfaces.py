@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = [sys.executable, "-m", "metagit_mcp"]
+# Those of the task graphs are there only on request.
+ALL_TOOLS = ("--toolsets", "schedule,work,tasks")
 NOW = "2026-12-01T12:00:00Z"
 STILL = {"METAGIT_MCP_CLOCK": NOW, "METAGIT_MCP_IDS": "scenario"}
 Json = dict[str, Any]
@@ -59,7 +61,7 @@ class Server:
 @contextmanager
 def serving(root: Path, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[Server]:
     """A server of the workspace, which must end well and say nothing on standard error."""
-    words = [*PROGRAM, "serve", "--workspace", str(root), *flags]
+    words = [*PROGRAM, "serve", "--workspace", str(root), *ALL_TOOLS, *flags]
     with RawServer(words, env=environment(**(env or {})), cwd=ROOT) as raw:
         raw.enter(MODERN)
         yield Server(raw)

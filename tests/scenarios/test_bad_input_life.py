@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.scenarios.attack import Json, Run, Server, graphs_of, offered, run
+from tests.scenarios.attack import ALL_TOOLS, Json, Run, Server, graphs_of, offered, run
 from tests.unit.adapters.reading import AT, node, put, put_graph
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def test_a_server_with_30_descriptors_answers_all(tmp_path: Path) -> None:
         params = {"name": f"metagit_{tool}", "arguments": {**arguments, **unique(tool, number)}}
         lines.append({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
-    end = Run(tmp_path, "serve", text=text, limits={resource.RLIMIT_NOFILE: 30}).ended()
+    end = Run(tmp_path, "serve", *ALL_TOOLS, text=text, limits={resource.RLIMIT_NOFILE: 30}).ended()
     answers = [json.loads(line) for line in end.out.splitlines()]
     assert (end.code, end.err, len(answers)) == (0, b"", 200)
     # A node of this name is in many graphs by now.

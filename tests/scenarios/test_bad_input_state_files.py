@@ -184,7 +184,7 @@ def test_links_out_of_the_workspace_are_not_followed_to_write(root: Path, tmp_pa
         path.parent.mkdir(exist_ok=True)
         path.symlink_to(target if "jsonl" in name else "/dev/full")
     codes = {name: run(root, *command).code for name, command in WRITES.items()}
-    assert codes == {"next": 5, "update": 0, "complete": 0, "plan": 0, "set": 5, "approve": 5}
+    assert codes == {"next": 5, "update": 0, "complete": 0, "plan": 0, "set": 5, "approve": 0}
     assert target.read_text() == '{"theirs": 1}\n'
 
 

@@ -113,7 +113,7 @@ COMMANDS: dict[str, tuple[list[str], set[str]]] = {
     ),
     "next": (["schedule", "next"], {"kept", "decisions", "events"}),
     "set": (["schedule", "policy", "set", "--deadline", "0.5"], {"policy", "kept", "audit"}),
-    "approve": (["work", "approve", "b", "--graph-id", "g", "--operator", "ada"], {"approvals", "audit"}),
+    "approve": (["work", "approve", "b", "--graph-id", "g", "--operator", "ada"], {"ledger", "audit"}),
 }
 KILLS = [
     (name, point) for name, (_, kinds) in COMMANDS.items() for point in FAULT_POINTS if point.partition(".")[0] in kinds
@@ -131,7 +131,8 @@ def said(root: Path) -> Json:
 
 def without_times(value: object) -> object:
     if isinstance(value, dict):
-        times = {"at", "created_at", "updated_at"}
+        # The id of a workspace is drawn with its ledger.
+        times = {"at", "created_at", "updated_at", "workspace_id"}
         return {name: without_times(each) for name, each in value.items() if name not in times}
     return [without_times(each) for each in value] if isinstance(value, list) else value
 

@@ -6,18 +6,19 @@ files. The rules themselves are tested in test_field_cases.py.
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import pytest
 
 from metagit_mcp.errors import InvalidInput, NodeNotEligible
 from metagit_mcp.scheduling.eligibility import ReasonKind
+from tests.scenarios.claiming import told_by
 from tests.scenarios.companion import approve, next_of, opened, status_of, update
-from tests.scenarios.surfaces import NOW, against, command, lines_of
+from tests.scenarios.surfaces import NOW, Json, against, command, lines_of
 from tests.scenarios.written import explained, put_merges, put_policy, put_trees, texts, workspace
 from tests.unit.adapters.reading import node
+from tests.unit.application.desk import Desk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +90,7 @@ def test_133_a_gate_opens_once_whoever_approves_at_the_same_time(tmp_path: Path)
         answers = list(pool.map(lambda who: command(tmp_path, "work", "approve", "deploy", "--operator", who), people))
     approve(opened(tmp_path), "deploy")
     schedule = tmp_path / ".metagit" / "schedule"
-    (kept,) = json.loads((schedule / "approvals.json").read_text())["approvals"]
+    (kept,) = [each["approval"] for each in told_by(schedule / "ledger.db", "approval_granted")]
     (event,) = lines_of(schedule / "audit.jsonl")
     assert {each["approved_by"] for each in answers} == {kept["approved_by"]} == {event["payload"]["approved_by"]}
     told = f"this node was approved already, at {NOW}"
@@ -97,31 +98,74 @@ def test_133_a_gate_opens_once_whoever_approves_at_the_same_time(tmp_path: Path)
     assert update(opened(tmp_path), node_id="deploy", status="running", agent_id="ada")["changed"] is True
 
 
-def test_134_an_answer_without_work_counts_every_reason(tmp_path: Path) -> None:
-    workspace(
-        tmp_path,
-        node("done", status="completed"),
-        node("waits", depends_on=["lost"]),
-        node("stuck", status="blocked", blocker_reason="waits for the key"),
-        node("early", not_before=SOON),
-        node("gated", approval="human_required"),
-        node("busy", status="running"),
-        node("able", capabilities=["gpu"]),
-        node("wide", slots=9),
-        node("pressed", repository="p/web"),
-        node("slotless"),
-        node("wrong", slots=0),
+API: Final[Json] = {"repository": "p/api", "exclusive": ["x"]}
+OF_EVERY_KIND: Final = (
+    node("held", priority=9, slots=2, **API, touches=["src/**"], uses={"db": 1}),
+    node("failed", priority=8),
+    node("spent", priority=7, budget={"tokens": 5}),
+    node("limited", priority=6, uses={"api": 1}),
+    node("owned", priority=5),
+    node("done", status="completed"),
+    node("waits", depends_on=["lost"]),
+    node("stuck", status="blocked", blocker_reason="waits for the key"),
+    node("early", not_before="2026-12-02T12:00:00Z"),
+    node("gated", approval="human_required"),
+    node("busy", status="running", updated_at=NOW),
+    node("able", capabilities=["gpu"]),
+    node("twin", **API),
+    node("near", repository="p/api", touches=["src/x.py"]),
+    node("shared", uses={"db": 1}),
+    node("closed", uses={"api": 1}),
+    node("wide", slots=9),
+    node("pressed", repository="p/web"),
+    node("slotless"),
+    node("wrong", slots=0),
+)
+
+
+def of_every_kind(desk: Desk) -> None:
+    """A workspace in which one node at least waits for each reason that there is."""
+    desk.graph("g", *OF_EVERY_KIND)
+    desk.graph("full", node("a", status="running", updated_at=NOW), node("b"))
+    desk.graph("judged", node("a", priority=10))
+    desk.graph("over", node("a"), status="completed")
+    desk.graph("halted", node("a"))
+    put_merges(desk.root, "p/web", "queued", "queued", "queued")
+    groups = {"full": {"quota": 1}, "judged": {"review": True}}
+    loose: Json = {"resources": {"db": {}, "api": {"capacity": 9}}, "groups": groups, "agent_slots": 9}
+    desk.put("schedule/policy.json", loose)
+    desk.report(desk.start("a", "w1", graph_id="judged")["lease"]["lease_id"], "completed")
+    desk.start("held", "w1")
+    desk.report(desk.start("failed", "w1")["lease"]["lease_id"], "failed", note="no")
+    spent = desk.start("spent", "w1")["lease"]["lease_id"]
+    desk.report(spent, "released", usage={"tokens": 5})
+    limited: Json = {"resource": "api", "until": "2026-12-01T18:00:00Z"}
+    desk.report(desk.start("limited", "w1")["lease"]["lease_id"], "failed", rate_limited=limited)
+    desk.start("owned", "w1", queue_only=True)
+    desk.pause("group", "halted")
+    desk.put(
+        "schedule/policy.json", {**loose, "slots": 4, "agents": {"none": {"slots": 0}}, "skip_on_merge_pressure": True}
     )
-    workspace(tmp_path, node("a", status="running"), node("b"), graph_id="full")
-    workspace(tmp_path, node("a"), graph_id="over", status="completed")
-    put_merges(tmp_path, "p/web", "queued", "queued", "queued")
-    put_policy(tmp_path, slots=2, groups={"full": {"quota": 1}}, skip_on_merge_pressure=True)
-    found = next_of(opened(tmp_path))
-    assert found["decisions"] == []
-    assert against(found) == {kind: 1 + (kind == "observed") for kind in get_args(ReasonKind)}
-    assert sum(against(found).values()) == status_of(opened(tmp_path))["counts"]["nodes"] == 14
-    for kind in sorted(set(get_args(ReasonKind)) - {"finished"}):
-        assert f" {kind}: " in found["next_step"]
+
+
+def test_134_an_answer_without_work_counts_every_reason(tmp_path: Path) -> None:
+    """Row 134: a valid lease and an assignee, and "no work": keys that nobody knows of decide."""
+    (tmp_path / ".metagit" / "tasks" / "graphs").mkdir(parents=True)
+    desk = Desk(tmp_path)
+    of_every_kind(desk)
+    seen: set[str] = set()
+    for agent_id, last in (("w9", "no_slot"), ("none", "agent_slots")):
+        found = desk.claim(agent_id)
+        assert found["decisions"] == []
+        # What was turned away and what uses the same wait for it; two runs were started by another program.
+        twice = {"resource_closed": 2, "observed": 2}
+        kinds = [kind for kind in get_args(ReasonKind) if kind not in {"no_slot", "agent_slots"} or kind == last]
+        assert against(found) == {kind: twice.get(kind, 1) for kind in kinds}
+        assert sum(against(found).values()) == desk.status()["counts"]["nodes"] == 25
+        for kind in set(kinds) - {"finished"}:
+            assert f" {kind}: " in found["next_step"]
+        seen |= set(kinds)
+    assert seen == set(get_args(ReasonKind))
 
 
 # --- people and agents of 2026 -------------------------------------------------------------------------------------
@@ -143,7 +187,7 @@ def test_n8_a_block_without_a_reason_is_refused_and_one_in_a_file_is_named(tmp_p
 
 
 def test_n13_all_obstacles_are_shown_in_a_fixed_order_and_the_first_is_counted(tmp_path: Path) -> None:
-    workspace(tmp_path, node("a", not_before=SOON, risk="destructive"), node("r", status="running"))
+    workspace(tmp_path, node("a", not_before=SOON, risk="destructive"), node("r", status="running", updated_at=NOW))
     put_policy(tmp_path, groups={"g": {"quota": 1}})
     told = explained(tmp_path, "a")
     assert texts(told) == [f"deferred({SOON})", "awaiting_approval", "group_quota(1/1)"]

@@ -80,7 +80,8 @@ def test_032_next_explain_and_status_agree_on_every_node(tmp_path: Path, seed: i
 
 
 def test_043_readiness_is_known_before_anybody_asks_for_work(tmp_path: Path) -> None:
-    workspace(tmp_path, node("busy", status="running"), node("a", status="running"), node("b", depends_on=["a"]))
+    busy = node("busy", status="running", updated_at=NOW)
+    workspace(tmp_path, busy, node("a", status="running", updated_at=NOW), node("b", depends_on=["a"]))
     put_policy(tmp_path, slots=1)
     with serving(tmp_path) as server:
         before = server.call("schedule_status")

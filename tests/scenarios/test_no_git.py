@@ -14,7 +14,8 @@ import pytest
 
 from tests.interfaces.cli.fake_runs import environment
 from tests.interfaces.mcp.raw_wire import RawServer
-from tests.scenarios.surfaces import PROGRAM, Json, Server
+from tests.scenarios.claiming import told_by
+from tests.scenarios.surfaces import ALL_TOOLS, PROGRAM, Json, Server
 from tests.scenarios.written import put_merges, put_rows, workspace
 from tests.unit.adapters.reading import node
 
@@ -65,6 +66,9 @@ COMMANDS = [
     "task show a",
     "task update b --status running --agent-id ada",
     "work approve a --operator ada",
+    "schedule next --claim --agent-id ada --limit 2",
+    "work start a --agent-id ada",
+    "schedule next --claim --agent-id ada --json",
     "init --nested",
     "schemas export made",
     "schemas check made",
@@ -76,6 +80,8 @@ CALLS: list[tuple[str, Json]] = [
     ("schedule_policy", {"action": "preview", "affinity": 0}),
     ("task_plan", {"title": "Ship", "outline": "Build\nTest (after: build)\n"}),
     ("task_update", {"node_id": "b", "status": "running", "agent_id": "ada"}),
+    ("schedule_next", {"claim": True, "graph_id": "ship", "agent_id": "bob"}),
+    ("work_start", {"node_id": "build", "graph_id": "ship", "agent_id": "bob"}),
 ]
 
 
@@ -95,13 +101,14 @@ def test_commands_run_no_git_and_no_other_program(
     )
     assert (ended.returncode, ended.stderr) == (0, json.dumps([0] * len(COMMANDS)))
     assert not trace.exists()
-    approvals = json.loads((tmp_path / "main" / ".metagit" / "schedule" / "approvals.json").read_text())["approvals"]
-    assert [each["node_id"] for each in approvals] == ["a"]
+    schedule = tmp_path / "main" / ".metagit" / "schedule"
+    approved = told_by(schedule / "ledger.db", "approval_granted")
+    assert [each["approval"]["node_id"] for each in approved] == ["a"]
 
 
 def test_a_server_runs_no_git_and_no_other_program(checkout: Path, loud_git: tuple[dict[str, str], Path]) -> None:
     path, trace = loud_git
-    words = [sys.executable, "-m", "tests.scenarios.alone", json.dumps([["serve"]])]
+    words = [sys.executable, "-m", "tests.scenarios.alone", json.dumps([["serve", *ALL_TOOLS]])]
     with RawServer(words, env=environment(**path), cwd=checkout) as raw:
         server = Server(raw)
         for tool, arguments in CALLS:

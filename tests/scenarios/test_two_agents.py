@@ -164,11 +164,9 @@ def test_two_agents_share_the_work_of_a_graph(tmp_path: Path) -> None:
         server.call("task_update", node_id="a", status="running", agent_id="mcp")
         assert chosen(command(tmp_path, "schedule", "next", "--agent-id", "cli")) == ["b"]
         command(tmp_path, *update, "b", "--status", "running", "--agent-id", "cli")
-        assert server.refusal("task_update", node_id="b", status="running", agent_id="mcp")["details"] == {
-            "node_id": "b",
-            "reasons": ["observed"],
-            "agent_id": "cli",
-        }
+        details = server.refusal("task_update", node_id="b", status="running", agent_id="mcp")["details"]
+        (reason,) = details.pop("reasons")
+        assert (details, reason.partition("(")[0]) == ({"node_id": "b", "agent_id": "cli"}, "observed")
         server.call("task_update", node_id="a", status="completed")
         assert chosen(server.call("schedule_next")) == []
         command(tmp_path, *update, "b", "--status", "completed")
@@ -178,3 +176,28 @@ def test_two_agents_share_the_work_of_a_graph(tmp_path: Path) -> None:
         )
         server.call("task_update", node_id="c", status="completed")
         assert server.call("schedule_status")["counts"]["finished"] == 3
+
+
+def test_two_agents_claim_and_report_and_hand_on_what_they_did(tmp_path: Path) -> None:
+    """The loop that agents follow, one over MCP and one by command: each with what the other left."""
+    workspace(tmp_path, node("a"), node("b"), node("c", depends_on=["a", "b"]))
+    claim = ("schedule", "next", "--claim", "--agent-id", "cli")
+    with serving(tmp_path) as server:
+        (ours,) = server.call("schedule_next", claim=True, agent_id="mcp")["decisions"]
+        (theirs,) = command(tmp_path, *claim)["decisions"]
+        assert (ours["node_id"], theirs["node_id"]) == ("a", "b")
+        refusal = server.refusal("work_start", node_id="b", agent_id="mcp")
+        assert (refusal["code"], refusal["details"]["owner"]) == ("WORK_ALREADY_OWNED", "cli")
+        done = {"summary": "The tables are there", "artifacts": ["branch a"]}
+        server.call("work_report", lease_id=ours["lease"]["lease_id"], state="completed", result=done)
+        assert chosen(server.call("schedule_next", claim=True, agent_id="mcp")) == []
+        command(tmp_path, "work", "report", theirs["lease"]["lease_id"], "--state", "completed")
+        (last,) = server.call("schedule_next", claim=True, agent_id="mcp")["decisions"]
+        assert last["node_id"] == "c"
+        assert [(each["node_id"], each["summary"], each["artifacts"]) for each in last["dispatch_hints"]["inputs"]] == [
+            ("a", "The tables are there", ["branch a"])
+        ]
+        server.call("work_report", lease_id=last["lease"]["lease_id"], state="completed")
+        assert server.call("schedule_next", claim=True, agent_id="mcp")["all_finished"] is True
+    rows = json.loads((tmp_path / ".metagit" / "tasks" / "graphs" / "g.json").read_text())["nodes"]
+    assert [(row["node_id"], row["status"]) for row in rows] == [(name, "completed") for name in "abc"]

@@ -14,7 +14,8 @@ UNSET = ("", "  ", "${CLAUDE_PROJECT_DIR}", "${workspaceFolder}/sub")
 def test_without_flags_and_environment_there_are_defaults() -> None:
     settings = settings_from({})
     assert settings == Settings(workspace_from="")
-    assert settings.toolsets == {"schedule", "tasks"}
+    assert settings.toolsets == {"schedule", "work"}
+    assert settings.max_wait_seconds == 50
     assert (settings.workspace, settings.project_dir, settings.watch) == (None, None, "auto")
     assert (settings.clock, settings.ids, settings.fault) == (None, None, None)
 
@@ -43,6 +44,25 @@ def test_what_says_nothing_is_absent(unset: str) -> None:
     assert settings_from(environ, workspace=unset, agent_id=unset, operator=unset) == settings_from({})
     environ["METAGIT_WORKSPACE_ROOT"] = "/c"
     assert settings_from(environ, workspace=unset).workspace == "/c"
+
+
+def test_the_session_of_a_host_can_be_an_agent() -> None:
+    assert settings_from({"CLAUDE_CODE_SESSION_ID": "0f9a-1"}).session_id == "0f9a-1"
+    # Another program chose it: what cannot be an agent's id is as if it were absent.
+    for unfit in ("", "${CLAUDE_CODE_SESSION_ID}", "-x", "a b", "x" * 257):
+        assert settings_from({"CLAUDE_CODE_SESSION_ID": unfit}).session_id == ""
+    both = settings_from({"CLAUDE_CODE_SESSION_ID": "0f9a-1", "METAGIT_AGENT_ID": "ada"})
+    assert (both.agent_id, both.session_id) == ("ada", "0f9a-1")
+
+
+@pytest.mark.parametrize("seconds", [0, 50, 300])
+def test_a_server_says_how_long_calls_may_wait(seconds: int) -> None:
+    assert settings_from({}, max_wait=seconds).max_wait_seconds == seconds
+
+
+def test_the_time_can_come_from_a_file() -> None:
+    settings = settings_from({"METAGIT_MCP_CLOCK": "@/tmp/clock"})
+    assert (settings.clock_file, settings.clock) == ("/tmp/clock", None)  # noqa: S108 - a name, nothing is written
 
 
 def test_flags_are_taken_over() -> None:
@@ -88,6 +108,8 @@ BAD: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
     ({}, {"agent_id": "x" * 257}, "agent_id", "--agent-id must be letters, digits"),
     ({}, {"agent_id": "a\n"}, "agent_id", "--agent-id must be letters, digits"),
     ({}, {"toolsets": ["schedle"]}, "toolsets", "--toolsets names an unknown toolset"),
+    ({}, {"max_wait": -1}, "max_wait", "--max-wait must be 0 to 300"),
+    ({}, {"max_wait": 301}, "max_wait", "--max-wait must be 0 to 300"),
     ({"METAGIT_WATCH": "poll"}, {}, "METAGIT_WATCH", "METAGIT_WATCH must be one of auto, inotify, stat"),
     ({"METAGIT_MCP_CLOCK": "noon"}, {}, "METAGIT_MCP_CLOCK", "METAGIT_MCP_CLOCK must be an RFC 3339 instant"),
     ({"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00"}, {}, "METAGIT_MCP_CLOCK", "METAGIT_MCP_CLOCK must be an RFC 3339"),
@@ -107,4 +129,4 @@ def test_a_value_that_cannot_be_is_refused_by_name(
 def test_the_nearest_toolset_is_named() -> None:
     with pytest.raises(InvalidInput) as caught:
         settings_from({}, toolsets=["schedle", "tasks"])
-    assert caught.value.hint == "Known toolsets: schedule, tasks; the nearest is schedule."
+    assert caught.value.hint == "Known toolsets: schedule, work, tasks; the nearest is schedule."

@@ -1,9 +1,13 @@
 """What a look for changes answers, whichever way it is made; it touches no file."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from metagit_mcp.adapters.files import TEMP_SUFFIX
+from metagit_mcp.adapters.layout import LEDGER_NAME
+
+# Each commit touches these, and whoever reads the ledger asks the ledger itself.
+_OF_LEDGER: Final = frozenset(LEDGER_NAME + end for end in ("", "-wal", "-shm", "-journal"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +46,5 @@ class Changes(Protocol):
 
 
 def is_reported(name: str) -> bool:
-    """Say whether a file name can matter to a reader: no dot-file, lock or temporary file."""
-    return not name.startswith(".") and not name.endswith((".lock", TEMP_SUFFIX))
+    """Say whether a file name can matter to a reader: no dot-file, lock, temporary file or part of the ledger."""
+    return not name.startswith(".") and not name.endswith((".lock", TEMP_SUFFIX)) and name not in _OF_LEDGER

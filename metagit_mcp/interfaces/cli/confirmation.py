@@ -14,8 +14,8 @@ from metagit_mcp.errors import AuthForbidden, InvalidInput
 _NAME_LIMIT = 200
 
 
-def vouched_by(operator: str | None, names: Sequence[str], act: str) -> str:
-    """Return who vouches: the named operator, or the user of this terminal after typing each name.
+def vouched_by(operator: str | None, names: Sequence[str], act: str, *, typed: bool = True) -> str:
+    """Return who vouches: the named operator, or the user of this terminal after typing each name, if `typed`.
 
     Raises:
         AuthForbidden: there is no terminal and no operator, or something else was typed.
@@ -28,9 +28,18 @@ def vouched_by(operator: str | None, names: Sequence[str], act: str) -> str:
             f"Only a person may {act}: {', '.join(names)}.",
             hint="Do it at a terminal, or say with --operator NAME who vouches for it.",
         )
-    for name in names:
+    for name in names if typed else ():
         _demand(name, act)
     return _user()
+
+
+def recorded_as(operator: str | None) -> str:
+    """Return whose name is recorded of what anybody may do: the named operator's, or `user@host`.
+
+    Raises:
+        InvalidInput: the operator's name cannot be shown as it is.
+    """
+    return f"{_user()}@{os.uname().nodename}" if operator is None else _checked(operator)
 
 
 def tell(line: str) -> None:

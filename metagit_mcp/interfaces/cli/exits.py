@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from metagit_mcp.wire.responses import NextAnswer
+    from metagit_mcp.wire.responses import NextAnswer, StatusAnswer
 
 FINE: Final = 0
 UNEXPECTED: Final = 1
@@ -16,6 +16,8 @@ PERSON_NEEDED: Final = 11
 INTERRUPTED: Final = 130
 
 _INPUT, _NOT_FOUND, _REFUSED, _FILES = 2, 3, 4, 5
+# From doctor, as if each thing that it found had stopped a command.
+FOUND_WRONG: Final = _FILES
 EXIT_CODES: Final[Mapping[str, int]] = {
     "INVALID_INPUT": _INPUT,
     "SCHEMA_VALIDATION_FAILED": _INPUT,
@@ -25,25 +27,64 @@ EXIT_CODES: Final[Mapping[str, int]] = {
     "GRAPH_NOT_FOUND": _NOT_FOUND,
     "NODE_NOT_FOUND": _NOT_FOUND,
     "NODE_AMBIGUOUS": _NOT_FOUND,
+    "LEASE_NOT_FOUND": _NOT_FOUND,
     "GRAPH_EXISTS": _REFUSED,
     "REVISION_CONFLICT": _REFUSED,
     "AUTH_FORBIDDEN": _REFUSED,
     "NODE_NOT_ELIGIBLE": _REFUSED,
+    "WORK_ALREADY_OWNED": _REFUSED,
+    "WORK_LEASE_EXPIRED": _REFUSED,
+    "WORK_STALE_OWNERSHIP": _REFUSED,
+    "AUTH_STALE_SESSION": _REFUSED,
+    "APPROVAL_REQUIRED": _REFUSED,
+    "BUDGET_EXCEEDED": _REFUSED,
+    "CAPACITY_EXCEEDED": _REFUSED,
+    "INVALID_STATE_TRANSITION": _REFUSED,
+    "ACTION_ID_COLLISION": _REFUSED,
     # Always the file: a value that a set may not have is INVALID_INPUT.
     "POLICY_INVALID": _FILES,
     "GRAPH_INVALID": _FILES,
     "STORE_UNAVAILABLE": _FILES,
     "STORE_CORRUPT": _FILES,
+    "STORE_TOO_NEW": _FILES,
     "READ_ONLY": _FILES,
     "INTERNAL_ERROR": UNEXPECTED,
 }
 
-# Why a node is not offered, where time, another agent or work under way may end it without a person.
+# Why a node is not offered, where time, another agent or work under way ends it without a person.
 _ENDS_WITHOUT_A_PERSON: Final = frozenset(
-    {"deferred", "observed", "capability_missing", "merge_pressure", "group_quota", "no_slot"}
+    {
+        "deferred",
+        "retry_at",
+        "leased",
+        "owned",
+        "capability_missing",
+        "exclusive",
+        "conflicts_with",
+        "resource_busy",
+        "resource_closed",
+        "merge_pressure",
+        "group_quota",
+        "agent_slots",
+        "no_slot",
+    }
 )
 
 
 def may_change_by_itself(answer: "NextAnswer") -> bool:
-    """Say whether anything that holds a node back can end without a person."""
+    """Say whether anything that holds a node back ends without a person, whatever else is known."""
     return any(held.reason in _ENDS_WITHOUT_A_PERSON for held in answer.not_eligible)
+
+
+def needs_person(answer: "NextAnswer", status: "StatusAnswer") -> bool:
+    """Say whether only a person can end an idleness of which `may_change_by_itself` knows nothing.
+
+    A pause ends by itself if it has an end, and a run that another program began if its time is not over.
+    """
+    nodes = {held.reason: held.nodes for held in answer.not_eligible}
+    overdue = sum(each.reason.startswith("observed") for each in status.needs_person)
+    if nodes.get("observed", 0) > overdue:
+        return False
+    if nodes.get("paused"):
+        return not any(each.until for each in status.pauses)
+    return status.needs_person_total > 0

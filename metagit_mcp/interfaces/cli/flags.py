@@ -4,7 +4,7 @@ It must not check values: `wire.requests` reads them, so that both twins refuse 
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
@@ -148,6 +148,17 @@ def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     return [name.strip() for item in items for name in item.split(",") if name.strip()]
 
 
+def text_flags(texts: Mapping[str, str]) -> Callable[[F], F]:
+    """Return a decorator that adds a flag for each object of a request: JSON, or a file with it (`texts_from`)."""
+
+    def decorate(command: F) -> F:
+        for name, help_text in reversed(list(texts.items())):
+            command = text_flag(f"--{name.replace('_', '-')}", help_text, "JSON|@FILE|-")(command)
+        return command
+
+    return decorate
+
+
 # --- node and files ------------------------------------------------------------------------------------------------
 
 
@@ -163,11 +174,36 @@ def chosen_node(node: str | None, node_id: str | None) -> str:
     Raises:
         InvalidInput: neither does, or they differ.
     """
-    if not node and not node_id:
-        raise InvalidInput("no node is named", hint="Name it: NODE or --node-id NODE.", field="node_id")
-    if node and node_id and node != node_id:
-        raise InvalidInput("NODE and --node-id name two different nodes", field="node_id")
-    return node or str(node_id)
+    return _chosen("node", node, node_id)
+
+
+def lease_argument(command: F) -> F:
+    """Add the lease, as an argument or as `--lease-id` like the tool; `chosen_lease` reads both."""
+    command = text_flag("--lease-id", "The same as LEASE.", "LEASE")(command)
+    return click.argument("lease", required=False)(command)
+
+
+def chosen_lease(lease: str | None, lease_id: str | None) -> str:
+    """Return the lease that an argument or `--lease-id` names.
+
+    Raises:
+        InvalidInput: neither does, or they differ.
+    """
+    return _chosen("lease", lease, lease_id)
+
+
+def _chosen(noun: str, argument: str | None, flag: str | None) -> str:
+    place, name, field = noun.upper(), f"--{noun}-id", f"{noun}_id"
+    if not argument and not flag:
+        raise InvalidInput(f"no {noun} is named", hint=f"Name it: {place} or {name} {place}.", field=field)
+    if argument and flag and argument != flag:
+        raise InvalidInput(f"{place} and {name} name two different {noun}s", field=field)
+    return argument or str(flag)
+
+
+def texts_from(flags: Mapping[str, Any], names: Iterable[str]) -> dict[str, str | None]:
+    """Return what the flags that `text_flags` added stand for."""
+    return {name: text_from(flags.get(name), name) for name in names}
 
 
 def text_from(given: str | None, field: str) -> str | None:
@@ -179,7 +215,8 @@ def text_from(given: str | None, field: str) -> str | None:
     if given.startswith("@"):
         return _decoded(_file_start(given[1:], field), field)
     if given.endswith(".json"):
-        hint = f"Did you mean --{field} @{shown(given, 80)}? A file is named with @ before it."
+        flag = f"--{field.replace('_', '-')}"
+        hint = f"Did you mean {flag} @{shown(given, 80)}? A file is named with @ before it."
         raise InvalidInput(f"{field}: a file name is no JSON", hint=hint, field=field)
     return given
 

@@ -5,6 +5,7 @@ which saves the start of an event loop.
 """
 
 import os
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,6 +23,10 @@ async def _at_once(blocking: Callable[[], T]) -> T:
     return blocking()
 
 
+async def _asleep(seconds: float) -> None:
+    time.sleep(seconds)  # noqa: ASYNC251 - nothing else is to be done here meanwhile
+
+
 def open_workspace(flags: Mapping[str, Any]) -> "Application":
     """Open the workspace that the flags and the environment name.
 
@@ -29,9 +34,11 @@ def open_workspace(flags: Mapping[str, Any]) -> "Application":
         WorkspaceNotFound: there is none.
     """
     from metagit_mcp.bootstrap import open_application
+    from metagit_mcp.ports import Waits
     from metagit_mcp.settings import settings_from
 
-    return open_application(settings_from(os.environ, **flags), surface="cli", offload=_at_once)
+    waits = Waits(offload=_at_once, sleep=_asleep)
+    return open_application(settings_from(os.environ, **flags), surface="cli", waits=waits)
 
 
 def finished(use_case: Coroutine[Any, Any, T]) -> T:
@@ -75,9 +82,6 @@ class Invocation:
         else:
             print_blocks(blocks)
 
-    def show_record(self, record: Mapping[str, Any], blocks: Iterable[Block]) -> None:
-        """Print what no tool answers: a JSON object, or its rendering for people."""
-        if self.as_json:
-            print_json(record)
-        else:
-            print_blocks(blocks)
+    def show_record(self, record: Mapping[str, Any], blocks: Iterable[Block]) -> bool:
+        """Print what no tool answers: a JSON object, or its rendering for people. Say whether anybody still reads."""
+        return print_json(record) if self.as_json else print_blocks(blocks)

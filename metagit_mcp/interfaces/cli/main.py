@@ -25,7 +25,11 @@ _PARTS: Final = {
     "task": f"{_HERE}.task:task",
     "schedule": f"{_HERE}.schedule:schedule",
     "work": f"{_HERE}.work:work",
+    "watch": f"{_HERE}.watch:watch",
+    "pause": f"{_HERE}.pauses:pause",
+    "resume": f"{_HERE}.pauses:resume",
     "serve": f"{_HERE}.serve:serve",
+    "doctor": f"{_HERE}.doctor:doctor",
     "schemas": f"{_HERE}.schemas:schemas",
 }
 
@@ -46,8 +50,8 @@ def cli() -> None:
     """Schedule the work of a metagit workspace: what to work on next, and why.
 
     Exit codes: 0 fine, 10 nothing can be started now, 11 only a person can help (both from schedule next), 2 invalid
-    input, 3 not found, 4 refused, 5 a file cannot be used, 1 unexpected. An error with --json is one line too, with
-    code, message, hint, details and retryable.
+    input, 3 not found, 4 refused, 5 a file cannot be used or doctor found something wrong, 1 unexpected. An error with
+    --json is one line too, with code, message, hint, details and retryable.
     """
 
 

@@ -47,21 +47,21 @@ class OutputLost(InternalError):
     """Standard output cannot be written."""
 
 
-def print_json(record: Mapping[str, Any]) -> None:
-    """Print a JSON object as one compact line, always in UTF-8."""
+def print_json(record: Mapping[str, Any]) -> bool:
+    """Print a JSON object as one compact line, always in UTF-8; say whether anybody still reads."""
     from metagit_mcp.wire.codec import compact
 
-    _write(compact(record) + b"\n")
+    return _write(compact(record) + b"\n")
 
 
-def print_blocks(blocks: Iterable[Block]) -> None:
-    """Print text and tables, cleaned; a table without rows is left out."""
+def print_blocks(blocks: Iterable[Block]) -> bool:
+    """Print text and tables, cleaned; a table without rows is left out. Say whether anybody still reads."""
     kept = [cleaned for block in blocks if (cleaned := _cleaned(block)) is not None]
     if sys.stdout is not None and sys.stdout.isatty():
         text = _drawn(kept)
     else:
         text = "".join(f"{line}\n" for block in kept for line in _plain(block))
-    _write(text.encode(_encoding(), "replace"))
+    return _write(text.encode(_encoding(), "replace"))
 
 
 def clean_line(text: str) -> str:
@@ -74,10 +74,10 @@ def _encoding() -> str:
     return "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
 
 
-def _write(data: bytes) -> None:
-    """Write everything now; a reader that went away has seen what it wanted."""
+def _write(data: bytes) -> bool:
+    """Write everything now; a reader that went away has seen what it wanted. Say whether anybody still reads."""
     if sys.stdout is None:
-        return
+        return False
     stream: IO[bytes] = sys.stdout.buffer
     try:
         stream.write(data)
@@ -87,6 +87,8 @@ def _write(data: bytes) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(cause, BrokenPipeError):
             raise OutputLost(f"Standard output cannot be written: {os.strerror(cause.errno or errno.EIO)}.") from None
+        return False
+    return True
 
 
 def _cleaned(block: Block) -> Block | None:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from metagit_mcp.interfaces.cli.exits import FINE, NOTHING_RUNNABLE, PERSON_NEEDED, may_change_by_itself
+from metagit_mcp.interfaces.cli.confirmation import tell
+from metagit_mcp.interfaces.cli.exits import FINE, NOTHING_RUNNABLE, PERSON_NEEDED, may_change_by_itself, needs_person
 from metagit_mcp.interfaces.cli.flags import (
     chosen_node,
     example,
@@ -15,7 +16,7 @@ from metagit_mcp.interfaces.cli.flags import (
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, finished
-from metagit_mcp.interfaces.cli.views_schedule import view_explanation, view_next, view_status
+from metagit_mcp.interfaces.cli.views_schedule import counted, view_explanation, view_next, view_status
 from metagit_mcp.wire.requests import NextRequest, StatusRequest, parse_request
 from metagit_mcp.wire.responses import NextAnswer
 
@@ -35,8 +36,10 @@ def schedule() -> None:
 
 @schedule.command(
     "next",
+    short_help="Say which nodes to work on next, and why.",
     epilog=example(
         "metagit-mcp schedule next --json",
+        "metagit-mcp schedule next --claim --agent-id agent-1 --wait-seconds 60",
         "metagit-mcp schedule next --limit 3 --preview --agent-id agent-1",
         "metagit-mcp schedule next --limit 20 --detail brief --json",
         'node=$(metagit-mcp schedule next --json) || exit "$?"',
@@ -46,15 +49,18 @@ def schedule() -> None:
 @shared_flags
 @click.pass_obj
 def next_command(invocation: Invocation, /, **flags: Any) -> int:  # noqa: ANN401 - whatever the request has
-    """Say which nodes to work on next, and why.
+    """Say which nodes to work on next, and why; with --claim take them, each under a lease.
 
     Ends with 0 when there is work, 10 when nothing can be started now, 11 when only a person can change that.
     """
     request = parse_request(NextRequest, flags)
     application = invocation.application()
+    if request.wait_seconds:
+        tell(f"Waits up to {counted(request.wait_seconds, 'second')} if there is no work; Ctrl-C ends it.")
     answer = finished(application.schedule.next(request))
     invocation.show(answer, view_next(answer))
-    if answer.decisions:
+    # Whoever holds leases has work, even if there is none more.
+    if answer.decisions or answer.held:
         return FINE
     return _idle(application, request, answer)
 
@@ -65,7 +71,7 @@ def _idle(application: "Application", request: NextRequest, answer: NextAnswer) 
         return NOTHING_RUNNABLE
     about = StatusRequest(graph_id=request.graph_id, recent=0)
     status = finished(application.schedule.status(about))
-    return PERSON_NEEDED if status.needs_person_total else NOTHING_RUNNABLE
+    return PERSON_NEEDED if needs_person(answer, status) else NOTHING_RUNNABLE
 
 
 @schedule.command(

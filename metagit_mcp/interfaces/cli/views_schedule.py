@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
-from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision
+from metagit_mcp.domain.decision import LeaseRecord, LoggedDecision, ScheduleDecision
 from metagit_mcp.interfaces.cli.output import Block, Table
 from metagit_mcp.interfaces.cli.wording import for_people
 from metagit_mcp.wire.codec import plain
@@ -11,8 +12,10 @@ from metagit_mcp.wire.responses import (
     GroupStatus,
     NextAnswer,
     NodeExplanation,
+    PauseRecord,
     PersonNeeded,
     ReasonCount,
+    RunningNode,
     StatusAnswer,
 )
 
@@ -35,6 +38,11 @@ def without_fraction(instant: str) -> str:
     return _FRACTION.sub("", instant)
 
 
+def instant(at: datetime) -> str:
+    """Return an instant in UTC, to the second."""
+    return at.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+
+
 def view_remarks(warnings: Iterable[str], next_step: str) -> Iterator[Block]:
     """Yield what every answer ends with."""
     yield from (f"warning: {for_people(warning)}" for warning in warnings)
@@ -50,6 +58,7 @@ def view_next(answer: NextAnswer) -> Iterator[Block]:
     yield _decisions("Next", answer.decisions)
     for decision in answer.decisions:
         yield from _why(decision)
+    yield _leases(answer.held)
     yield _decisions("Held back by merge pressure", answer.skipped)
     yield f"{answer.ready_count} ready, {answer.runnable_count} runnable now.{_held_back(answer.not_eligible)}"
     yield from view_remarks(answer.warnings, answer.next_step)
@@ -66,6 +75,23 @@ def _why(decision: ScheduleDecision) -> Iterator[Block]:
         yield f"  repository: {decision.repository}"
     if decision.compile_command is not None:
         yield f"  context: {decision.compile_command}"
+    if decision.lease is not None:
+        yield from view_lease(decision.lease)
+
+
+def view_lease(lease: LeaseRecord) -> Iterator[Block]:
+    """Yield the lease as its holder has to know it."""
+    until = instant(lease.expires_at)
+    yield f"lease {lease.lease_id} on {lease.graph_id}/{lease.node_id}: {lease.agent_id}'s until {until}"
+    if lease.resume_from is not None:
+        yield f"  goes on from checkpoint {lease.resume_from}"
+
+
+def _leases(leases: Iterable[LeaseRecord]) -> Table:
+    rows = tuple(
+        (each.lease_id, each.graph_id, each.node_id, each.agent_id, instant(each.expires_at)) for each in leases
+    )
+    return Table(title="Held already", header=("lease", "graph", "node", "agent", "until"), rows=rows)
 
 
 def _held_back(counts: Iterable[ReasonCount]) -> str:
@@ -83,6 +109,7 @@ def view_status(answer: StatusAnswer) -> Iterator[Block]:
     yield _counts(answer)
     yield _groups(answer.groups, answer.groups_total)
     yield _running(answer)
+    yield view_pauses(answer.pauses)
     yield _pressure(answer)
     yield _recent(answer.recent_decisions)
     yield _waiting(answer)
@@ -114,11 +141,22 @@ def _group_row(group: GroupStatus) -> tuple[str, ...]:
 
 
 def _running(answer: StatusAnswer) -> Table:
+    rows = tuple(_running_row(each) for each in answer.running)
+    return Table(title="Running", header=("graph", "node", "agent", "since", "leased until", "title"), rows=rows)
+
+
+def _running_row(node: RunningNode) -> tuple[str, ...]:
+    since, until = without_fraction(node.since or ""), node.leased_until
+    return (node.graph_id, node.node_id, node.agent_id or "", since, instant(until) if until else "", node.title)
+
+
+def view_pauses(pauses: Iterable[PauseRecord]) -> Table:
+    """Return what is paused, by whom, until when and why."""
     rows = tuple(
-        (each.graph_id, each.node_id, each.agent_id or "", without_fraction(each.since or ""), each.title)
-        for each in answer.running
+        (f"{each.scope} {each.name}".rstrip(), each.by, instant(each.until) if each.until else "", each.note or "")
+        for each in pauses
     )
-    return Table(title="Running", header=("graph", "node", "agent", "since", "title"), rows=rows)
+    return Table(title="Paused", header=("what", "by", "until", "note"), rows=rows)
 
 
 def _waiting(answer: StatusAnswer) -> Table:

@@ -10,12 +10,17 @@ _COMMANDS: Final = {
     "metagit_schedule_next": "metagit-mcp schedule next",
     "metagit_schedule_status": "metagit-mcp schedule status",
     "metagit_schedule_policy": "metagit-mcp schedule policy",
+    "metagit_work_start": "metagit-mcp work start",
+    "metagit_work_report": "metagit-mcp work report",
     "metagit_task_plan": "metagit-mcp task plan",
     "metagit_task_update": "metagit-mcp task update",
     "action=show": "metagit-mcp schedule policy show",
     "action=preview": "metagit-mcp schedule policy preview",
     "action=set": "metagit-mcp schedule policy set",
+    "claim=true": "--claim",
+    "new_session=true": "--new-session",
     "preview=true": "--preview",
+    "queue_only=true": "--queue-only",
 }
 # Only words that mean an argument wherever they stand; `nodes/0/node_id` is a place in a file, and stays.
 _FLAGS: Final = (
@@ -25,10 +30,14 @@ _FLAGS: Final = (
     "expected_revision",
     "expected_updated_at",
     "graph_id",
+    "lease_id",
+    "lease_seconds",
     "node_id",
+    "rate_limited",
+    "wait_seconds",
 )
 _COMMAND: Final = re.compile(rf"(?<![\w/.'\"-])(?:{'|'.join(_COMMANDS)})(?![\w-])")
-_PAIR: Final = re.compile(rf"(?<![\w/.'\"-])({'|'.join(_FLAGS)}|detail|limit|recent|status)=(?=\w)")
+_PAIR: Final = re.compile(rf"(?<![\w/.'\"-])({'|'.join(_FLAGS)}|detail|limit|recent|state|status)=(?=\w)")
 _FLAG: Final = re.compile(rf"(?<![\w/.'\"-])({'|'.join(_FLAGS)})(?![\w/'\"=-])")
 
 

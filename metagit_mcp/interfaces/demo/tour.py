@@ -1,31 +1,22 @@
 """The way through the example: each step is something that an agent or a person does, and what is seen then.
 
-After each step its facts are checked; the first that differs ends the demo. Knows files only to count what was logged.
+Knows files only to count what was logged.
 """
 
-import asyncio
-import json
-import signal
-import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
-import anyio
-
-from metagit_mcp.domain.value import value
-from metagit_mcp.errors import InternalError
 from metagit_mcp.interfaces.demo import views
 from metagit_mcp.interfaces.demo.example import PLANS, surround
-from metagit_mcp.interfaces.demo.facts import FACTS, Fact, difference
-from metagit_mcp.interfaces.demo.programs import Agent, StepFailed, command, connected
-from metagit_mcp.interfaces.demo.transcript import Transcript
+from metagit_mcp.interfaces.demo.programs import Agent, command, connected, connections, logged, seen_once, statuses
+from metagit_mcp.interfaces.demo.tour_facts import TOUR_FACTS
+from metagit_mcp.interfaces.demo.walk import Chapter, Step
 
 Json = dict[str, Any]
-_WHOLE_SECONDS: Final = 120
 _DECISIONS: Final = "schedule/decisions.jsonl"
+_TOOLSETS: Final = "schedule,work,tasks"
 
 
 class Stage:
@@ -37,6 +28,7 @@ class Stage:
         self.first = first
         self.second = second
         self.given: list[str] = []
+        self.lease_id = ""
 
     def remember(self, answer: Json) -> Json:
         """Keep the ids of an answer's decisions, to find them in the log at the end."""
@@ -44,9 +36,26 @@ class Stage:
         return answer
 
     def lines(self, log: str) -> list[Json]:
-        """Return what stands in a log of the workspace, line by line."""
-        path = self.root / ".metagit" / log
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        """Return what stands in a log of the workspace."""
+        return logged(self.root, log)
+
+    def newest(self) -> dict[str, str]:
+        """Return the newest event of each node whose status was written into its file."""
+        events = map(_told, self.lines("events/taskgraph.jsonl"))
+        return {subject: kind for kind, subject in events if not kind.endswith("Created")}
+
+
+@asynccontextmanager
+async def _stage(root: Path) -> AsyncIterator[Stage]:
+    """Make the workspace and connect both agents: one opens as today's protocol does, one as older hosts do."""
+    await command(root, "init", str(root))
+    surround(root)
+    async with connections() as opened:
+        first, second = await opened.open(
+            connected(root, "agent-1", mode="auto", toolsets=_TOOLSETS),
+            connected(root, "agent-2", mode="legacy", toolsets=_TOOLSETS),
+        )
+        yield Stage(root, first, second)
 
 
 # --- the steps -----------------------------------------------------------------------------------------------------
@@ -69,28 +78,36 @@ async def status(stage: Stage) -> Json:
 
 async def preview(stage: Stage) -> Json:
     """Look at the whole order; nothing may be logged."""
-    answer = await stage.first.call("metagit_schedule_next", preview=True, limit=4)
+    answer = await stage.first.call(_NEXT, preview=True, limit=4)
     return {**answer, "logged": len(stage.lines(_DECISIONS))}
 
 
 async def ask(stage: Stage) -> Json:
     """Ask for work, and once more as after a lost answer: one decision, one line in the log."""
-    answer = stage.remember(await stage.first.call("metagit_schedule_next"))
-    again = await stage.first.call("metagit_schedule_next")
+    answer = stage.remember(await stage.first.call(_NEXT))
+    again = await stage.first.call(_NEXT)
     same = again["decisions"][0]["decision_id"] == answer["decisions"][0]["decision_id"]
     return {**answer, "same_decision_again": same, "logged": len(stage.lines(_DECISIONS))}
 
 
-async def start(stage: Stage) -> Json:
-    """Start what was offered."""
-    return await stage.first.call("metagit_task_update", node_id="index", status="running", agent_id="agent-1")
+async def take(stage: Stage) -> Json:
+    """Take what was offered, and once more as after a lost answer: there is one lease."""
+    answer = stage.remember(await stage.first.call(_NEXT, claim=True))
+    again = await stage.first.call(_NEXT, claim=True)
+    lease = answer["decisions"][0]["lease"]
+    stage.lease_id = lease["lease_id"]
+    return {
+        **answer,
+        "again": {
+            "decisions": again["decisions"],
+            "same_lease": [each["lease_id"] for each in again["held"]] == [stage.lease_id],
+        },
+    }
 
 
 async def second(stage: Stage) -> Json:
-    """Ask and start as the other agent, through a server of its own."""
-    answer = stage.remember(await stage.second.call("metagit_schedule_next"))
-    started = await stage.second.call("metagit_task_update", node_id="schema", status="running", agent_id="agent-2")
-    return {**answer, "started": started["node"]}
+    """Take work as the other agent, through a server of its own."""
+    return stage.remember(await stage.second.call(_NEXT, claim=True))
 
 
 async def wonder(stage: Stage) -> Json:
@@ -99,15 +116,16 @@ async def wonder(stage: Stage) -> Json:
 
 
 async def complete(stage: Stage) -> Json:
-    """Finish; what waited for it is offered."""
-    done = await stage.first.call("metagit_task_update", node_id="index", status="completed")
-    answer = stage.remember(await stage.first.call("metagit_schedule_next"))
-    return {**answer, "completed": done["node"]}
+    """Finish; what waited for it is offered, with what was left for it."""
+    result = {"summary": "Found by name in 20 ms.", "artifacts": ["search/index.py"]}
+    done = await stage.first.call(_REPORT, lease_id=stage.lease_id, state="completed", result=result)
+    answer = stage.remember(await stage.first.call(_NEXT))
+    return {**answer, "done": done}
 
 
 async def overreach(stage: Stage) -> Json:
     """Try to start what only a person may release."""
-    return await stage.first.refusal("metagit_task_update", node_id="keys", status="running")
+    return await stage.first.refusal("metagit_work_start", node_id="keys")
 
 
 async def approve(stage: Stage) -> Json:
@@ -116,10 +134,8 @@ async def approve(stage: Stage) -> Json:
 
 
 async def ask_again(stage: Stage) -> Json:
-    """Ask after the approval, and start."""
-    answer = stage.remember(await stage.first.call("metagit_schedule_next"))
-    started = await stage.first.call("metagit_task_update", node_id="keys", status="running", agent_id="agent-1")
-    return {**answer, "started": started["node"]}
+    """Ask after the approval, and take it."""
+    return stage.remember(await stage.first.call(_NEXT, claim=True))
 
 
 async def try_policy(stage: Stage) -> Json:
@@ -144,16 +160,20 @@ async def orchestrate(stage: Stage) -> Json:
 
 
 async def logs(stage: Stage) -> Json:
-    """Read what was logged."""
+    """Read what was logged, once the files say what the ledger says."""
+    newest = await seen_once(stage.newest, {"index": "TaskCompleted", "schema": "TaskStarted", "keys": "TaskStarted"})
     decisions, events = stage.lines(_DECISIONS), stage.lines("events/scheduler.jsonl")
     announced = [event["payload"].get("decision_id") for event in events]
+    tasks = [_told(event) for event in stage.lines("events/taskgraph.jsonl")]
     return {
         "decisions": [[made["node_id"], made.get("agent_id", "")] for made in decisions],
         "logged_as_answered": [made["decision_id"] for made in decisions] == stage.given,
         "announced_as_answered": announced == stage.given,
         "scheduler": [_told(event) for event in events],
         "audit": [_told(event) for event in stage.lines("schedule/audit.jsonl")],
-        "taskgraph": [_told(event) for event in stage.lines("events/taskgraph.jsonl")],
+        "planned": [each for each in tasks if each[0].endswith("Created")],
+        "newest": sorted(newest.items()),
+        "statuses": sorted((name, each) for name, each in statuses(stage.root).items() if name in newest),
     }
 
 
@@ -163,20 +183,10 @@ def _told(event: Json) -> list[str]:
     return [event["type"], payload.get("node_id") or payload.get("graph_id") or "policy.json"]
 
 
-@value
-class Step:
-    """One step: the name under which its facts stand, what is done, how, and what of it is told."""
-
-    name: str
-    title: str
-    act: Callable[[Stage], Awaitable[Json]]
-    view: Callable[[Json], Iterable[str]]
-
-
-_UPDATE: Final = "metagit_task_update"
 _NEXT: Final = "metagit_schedule_next"
+_REPORT: Final = "metagit_work_report"
 _POLICY: Final = "metagit_schedule_policy"
-STEPS: Final = (
+_STEPS: Final = (
     Step(name="tools", title="agent-1 connects to its server and lists the tools", act=tools, view=views.tools),
     Step(
         name="plan",
@@ -186,19 +196,24 @@ STEPS: Final = (
     ),
     Step(name="status", title="agent-1 looks around: metagit_schedule_status", act=status, view=views.standing),
     Step(name="preview", title=f"agent-1 looks ahead: {_NEXT} preview=true limit=4", act=preview, view=views.order),
-    Step(name="ask", title=f"agent-1 asks for work, twice: {_NEXT}", act=ask, view=views.dispatch),
-    Step(name="start", title=f"agent-1 starts: {_UPDATE} node_id=index status=running", act=start, view=views.updated),
-    Step(name="second", title="agent-2 asks and starts, on a server of its own", act=second, view=views.offer),
+    Step(name="ask", title=f"agent-1 asks for advice, twice: {_NEXT}", act=ask, view=views.dispatch),
+    Step(name="take", title=f"agent-1 takes it, twice: {_NEXT} claim=true", act=take, view=views.taken),
+    Step(name="second", title="agent-2 takes the next, on a server of its own", act=second, view=views.taken),
     Step(
         name="wonder",
         title="agent-2 wonders: metagit_schedule_status node_id=ranking",
         act=wonder,
         view=views.explained,
     ),
-    Step(name="complete", title="agent-1 sets index to completed and asks for more", act=complete, view=views.offer),
+    Step(
+        name="complete",
+        title=f"agent-1 is done: {_REPORT} state=completed, and asks for more",
+        act=complete,
+        view=views.finished,
+    ),
     Step(
         name="overreach",
-        title=f"agent-1 would rather rotate the keys: {_UPDATE} node_id=keys status=running",
+        title="agent-1 would rather rotate the keys: metagit_work_start node_id=keys",
         act=overreach,
         view=views.refused,
     ),
@@ -208,7 +223,7 @@ STEPS: Final = (
         act=approve,
         view=views.approved,
     ),
-    Step(name="ask_again", title="agent-1 asks again, and starts what it gets", act=ask_again, view=views.offer),
+    Step(name="ask_again", title="agent-1 takes the next", act=ask_again, view=views.taken),
     Step(
         name="try_policy",
         title=f"agent-1 tries a policy: {_POLICY} action=preview merge_queue_threshold=4",
@@ -233,99 +248,4 @@ _HEADING: Final = (
     "3 task graphs with 8 nodes in 4 repositories. The worktree of shop/search is warm; 3 merges of",
     "shop/web are queued or running. Each agent speaks MCP over stdio to a server of its own.",
 )
-
-
-# --- the walk ------------------------------------------------------------------------------------------------------
-
-
-class FactDiffers(Exception):
-    """What was seen is not what the table of facts says."""
-
-    def __init__(self, fact: Fact, seen: object) -> None:
-        """Keep both."""
-        super().__init__(fact.says)
-        self.fact = fact
-        self.seen = seen
-
-
-def demonstrate(transcript: Transcript) -> int:
-    """Walk through the example in a temporary folder and print it; return 0, or 1 if a fact differs or a step fails.
-
-    Raises:
-        InternalError: the transcript cannot be written.
-    """
-    try:
-        with _ended_by_signal(), tempfile.TemporaryDirectory(prefix="metagit-demo-") as folder:
-            checked = asyncio.run(_walk(Path(folder).resolve(), transcript))
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong, the demo says what and ends with 1
-        first = _first(error)
-        if isinstance(first, InternalError):
-            # The transcript is lost, and with it the place to say so.
-            raise first from None
-        transcript.failed(_failure(first))
-        return 1
-    transcript.passed(f"{checked} facts checked, all hold.")
-    return 0
-
-
-async def _walk(root: Path, transcript: Transcript) -> int:
-    """Take every step; return how many facts were checked."""
-    checked = 0
-    with anyio.fail_after(_WHOLE_SECONDS):
-        await command(root, "init", str(root))
-        surround(root)
-        transcript.heading(_HEADING)
-        # One agent opens with the present protocol, the other with the handshake that older hosts use.
-        async with connected(root, "agent-1", mode="auto") as first, connected(root, "agent-2", mode="legacy") as other:
-            stage = Stage(root, first, other)
-            for number, step in enumerate(STEPS, start=1):
-                transcript.step(number, step.title)
-                seen = await step.act(stage)
-                checked += _check(step, seen)
-                transcript.seen(step.view(seen))
-    return checked
-
-
-def _check(step: Step, seen: Json) -> int:
-    facts = [fact for fact in FACTS if fact.step == step.name]
-    for fact in facts:
-        found = difference(fact, seen)
-        if found is not None:
-            raise FactDiffers(fact, found.seen)
-    return len(facts)
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return what went wrong first: the SDK's task groups wrap whatever passes through them."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _failure(error: BaseException) -> Iterable[str]:
-    if isinstance(error, FactDiffers):
-        return (
-            f"The fact differs: {error.fact.says}",
-            f"  at:       {error.fact.step}: {error.fact.path}",
-            f"  expected: {json.dumps(error.fact.expected)}",
-            f"  seen:     {json.dumps(error.seen)}",
-        )
-    if isinstance(error, StepFailed):
-        return (f"The step failed: {error}",)
-    if isinstance(error, TimeoutError):
-        return (f"The demo did not end within {_WHOLE_SECONDS} seconds.",)
-    return (f"The step failed: {type(error).__name__}: {error}",)
-
-
-@contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """Let SIGTERM unwind like an interrupt, so that the folder and the servers do not stay behind."""
-
-    def unwind(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, unwind)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+TOUR: Final = Chapter(heading=_HEADING, stage=_stage, steps=_STEPS, facts=TOUR_FACTS)

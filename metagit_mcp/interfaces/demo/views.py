@@ -47,12 +47,31 @@ def order(seen: Json) -> Iterator[str]:
 
 
 def offer(seen: Json) -> Iterator[str]:
-    """Tell the node that is offered and why, and what was done with it."""
+    """Tell the node that is offered and why."""
     for made in seen["decisions"]:
         yield f"{made['graph_id']}/{made['node_id']}, decision {made['decision_id'][:8]}"
         yield f"because {' '.join(made['reasons'])}"
-    if "started" in seen:
-        yield f"{seen['started']['node_id']} is {seen['started']['status']}"
+
+
+def taken(seen: Json) -> Iterator[str]:
+    """Tell the node that is taken, under which lease, and what another call gives."""
+    for made in seen["decisions"]:
+        lease = made["lease"]
+        yield (
+            f"{made['graph_id']}/{made['node_id']} for {lease['agent_id']}, lease {lease['lease_id']},"
+            f" ownership {lease['ownership_epoch']}"
+        )
+        yield f"because {' '.join(made['reasons'])}"
+    if "again" in seen:
+        yield "asked again: nothing new, held is the same lease"
+
+
+def finished(seen: Json) -> Iterator[str]:
+    """Tell what is done, what is offered now, and what was left for it."""
+    yield f"{seen['done']['node_id']} is {seen['done']['node_status']}"
+    yield from offer(seen)
+    for left in seen["decisions"][0]["dispatch_hints"]["inputs"]:
+        yield f"{left['node_id']} left: {left['summary']} {' '.join(left['artifacts'])}"
 
 
 def dispatch(seen: Json) -> Iterator[str]:
@@ -64,11 +83,6 @@ def dispatch(seen: Json) -> Iterator[str]:
     yield f"prompt: {hints['handoff']['prompt']}"
     yield f"context: {made['compile_command']}"
     yield f"next step: {seen['next_step']}"
-
-
-def updated(seen: Json) -> Iterator[str]:
-    """Tell the node after a change."""
-    yield f"{seen['node']['node_id']} is {seen['node']['status']}"
 
 
 def explained(seen: Json) -> Iterator[str]:
@@ -113,9 +127,10 @@ def logged(seen: Json) -> Iterator[str]:
         ("schedule/decisions.jsonl", decisions),
         ("events/scheduler.jsonl", _together(seen["scheduler"])),
         ("schedule/audit.jsonl", _together(seen["audit"])),
-        ("events/taskgraph.jsonl", _together(seen["taskgraph"])),
+        ("events/taskgraph.jsonl", _together(seen["planned"])),
     ):
         yield f"{name}: {', '.join(lines)}"
+    yield f"in the graph files: {', '.join(f'{node} {status}' for node, status in seen['statuses'])}"
 
 
 def _together(events: list[list[str]]) -> Iterator[str]:

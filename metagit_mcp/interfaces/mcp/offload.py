@@ -10,6 +10,8 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, TypeVar
 
+import anyio.lowlevel
+
 R = TypeVar("R")
 
 
@@ -27,8 +29,10 @@ class OneThread:
     async def __call__(self, blocking: Callable[[], R]) -> R:
         """Return what `blocking` returns.
 
-        A cancelled caller does not wait: its function is not begun, or ends unseen.
+        A cancelled caller does not wait: its function is not begun, or ends unseen. That holds for a caller that was
+        cancelled before it asked, and was not told yet because it has not waited for anything since.
         """
+        await anyio.lowlevel.checkpoint_if_cancelled()
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[R] = loop.create_future()
         self._jobs.put(partial(_run, blocking, outcome, loop))

@@ -17,9 +17,19 @@ from metagit_mcp.wire.requests import (
     StatusRequest,
     TaskPlanRequest,
     TaskUpdateRequest,
+    WorkReportRequest,
+    WorkStartRequest,
     parse_request,
 )
-from metagit_mcp.wire.responses import NextAnswer, PolicyAnswer, StatusAnswer, TaskPlanAnswer, TaskUpdateAnswer
+from metagit_mcp.wire.responses import (
+    NextAnswer,
+    PolicyAnswer,
+    StatusAnswer,
+    TaskPlanAnswer,
+    TaskUpdateAnswer,
+    WorkReportAnswer,
+    WorkStartAnswer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,7 +37,8 @@ if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
     Opened = Callable[[], Awaitable[Application]]
-    Call = Callable[[Opened, Json], Awaitable[Rendered]]
+    Progress = Callable[[float, float], Awaitable[None]]
+    Answering = Callable[["Call"], Awaitable[Rendered]]
 
 
 @value
@@ -40,9 +51,19 @@ class Effects:
 
 
 LOOKS: Final = Effects(read_only=True, destructive=False, idempotent=True)
-LOGS: Final = Effects(read_only=False, destructive=False, idempotent=True)
 ADDS: Final = Effects(read_only=False, destructive=False, idempotent=False)
+# A repetition gets the same lease, or is refused.
+SETTLES: Final = Effects(read_only=False, destructive=False, idempotent=True)
 REPLACES: Final = Effects(read_only=False, destructive=True, idempotent=True)
+
+
+@value
+class Call:
+    """One call of a tool: where it gets the application, what it was given, and whom it tells how long it waits."""
+
+    application: "Opened"
+    arguments: Json
+    progress: "Progress"
 
 
 @value
@@ -60,44 +81,58 @@ class ToolEntry:
     effects: Effects
     request: type[Any]
     answer: type[Any]
-    call: "Call"
+    answering: "Answering"
     described_items: tuple[tuple[str, type[Any]], ...] = ()
     fields_as_in: type[Any] | None = None
     always_loaded: bool = False
 
 
-async def tool_schedule_next(application: "Opened", arguments: Json) -> Rendered:
+async def tool_schedule_next(call: Call) -> Rendered:
     """Answer what should be worked on next."""
-    request = parse_request(NextRequest, arguments)
-    answer = await (await application()).schedule.next(request)
+    request = parse_request(NextRequest, call.arguments)
+    answer = await (await call.application()).schedule.next(request, call.progress)
     return rendered(answer)
 
 
-async def tool_schedule_status(application: "Opened", arguments: Json) -> Rendered:
+async def tool_schedule_status(call: Call) -> Rendered:
     """Answer how things stand, and why a node is not offered."""
-    request = parse_request(StatusRequest, arguments)
-    answer = await (await application()).schedule.status(request)
+    request = parse_request(StatusRequest, call.arguments)
+    answer = await (await call.application()).schedule.status(request)
     return rendered(answer)
 
 
-async def tool_schedule_policy(application: "Opened", arguments: Json) -> Rendered:
+async def tool_schedule_policy(call: Call) -> Rendered:
     """Show, change or try out the policy."""
-    request = parse_request(PolicyRequest, arguments)
-    answer = await (await application()).policies.run(request)
+    request = parse_request(PolicyRequest, call.arguments)
+    answer = await (await call.application()).policies.run(request)
     return rendered(answer)
 
 
-async def tool_task_plan(application: "Opened", arguments: Json) -> Rendered:
+async def tool_work_start(call: Call) -> Rendered:
+    """Take one named node."""
+    request = parse_request(WorkStartRequest, call.arguments)
+    answer = await (await call.application()).work.start(request)
+    return rendered(answer)
+
+
+async def tool_work_report(call: Call) -> Rendered:
+    """Take down how the work under a lease stands."""
+    request = parse_request(WorkReportRequest, call.arguments)
+    answer = await (await call.application()).work.report(request)
+    return rendered(answer)
+
+
+async def tool_task_plan(call: Call) -> Rendered:
     """Write down new work."""
-    request = parse_request(TaskPlanRequest, arguments)
-    answer = await (await application()).tasks.plan(request)
+    request = parse_request(TaskPlanRequest, call.arguments)
+    answer = await (await call.application()).tasks.plan(request)
     return rendered(answer)
 
 
-async def tool_task_update(application: "Opened", arguments: Json) -> Rendered:
+async def tool_task_update(call: Call) -> Rendered:
     """Change one node."""
-    request = parse_request(TaskUpdateRequest, arguments)
-    answer = await (await application()).tasks.update(request)
+    request = parse_request(TaskUpdateRequest, call.arguments)
+    answer = await (await call.application()).tasks.update(request)
     return rendered(answer)
 
 
@@ -107,15 +142,16 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         name="metagit_schedule_next",
         title="What to work on next",
         description=(
-            "Call this whenever you are free to take work: it names the node to do next and why. Then set it running"
-            " with metagit_task_update and do it. No decisions: not_eligible counts why, metagit_schedule_status tells"
-            " more. preview=true only looks."
+            "Call this whenever you are free. claim=true takes the best node for you under a lease: do the work, then"
+            " call metagit_work_report with its lease_id. Without claim it is advice: which node is next, and why. held"
+            " lists what you have already. Nothing given: wait_seconds waits for work, not_eligible counts why."
         ),
         toolset="schedule",
-        effects=LOGS,
+        # With claim, the next call may give another node.
+        effects=ADDS,
         request=NextRequest,
         answer=NextAnswer,
-        call=tool_schedule_next,
+        answering=tool_schedule_next,
         described_items=(("decisions", ScheduleDecision),),
         always_loaded=True,
     ),
@@ -130,7 +166,7 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         effects=LOOKS,
         request=StatusRequest,
         answer=StatusAnswer,
-        call=tool_schedule_status,
+        answering=tool_schedule_status,
     ),
     ToolEntry(
         name="metagit_schedule_policy",
@@ -144,7 +180,36 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         effects=REPLACES,
         request=PolicyRequest,
         answer=PolicyAnswer,
-        call=tool_schedule_policy,
+        answering=tool_schedule_policy,
+    ),
+    ToolEntry(
+        name="metagit_work_start",
+        title="Take one named node",
+        description=(
+            "Use this to take the node that you were told to do, rather than the best one by metagit_schedule_next with"
+            " claim=true. It gives the same lease: do the work, then call metagit_work_report with its lease_id. Also"
+            " starts what you own: after queue_only=true, or after you reported paused."
+        ),
+        toolset="work",
+        effects=SETTLES,
+        request=WorkStartRequest,
+        answer=WorkStartAnswer,
+        answering=tool_work_start,
+    ),
+    ToolEntry(
+        name="metagit_work_report",
+        title="Report on work under a lease",
+        description=(
+            "Say how the work under your lease stands. running and checkpointed keep the lease; completed, failed,"
+            " blocked, paused and released end it and free your slot. Report completed with a result, which agents on"
+            " dependent nodes read; failed and blocked with a note. Then call metagit_schedule_next with claim=true."
+        ),
+        toolset="work",
+        effects=SETTLES,
+        request=WorkReportRequest,
+        answer=WorkReportAnswer,
+        answering=tool_work_report,
+        always_loaded=True,
     ),
     ToolEntry(
         name="metagit_task_plan",
@@ -158,21 +223,21 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         effects=ADDS,
         request=TaskPlanRequest,
         answer=TaskPlanAnswer,
-        call=tool_task_plan,
+        answering=tool_task_plan,
     ),
     ToolEntry(
         name="metagit_task_update",
         title="Change one node",
         description=(
-            "Call this with status=running before you work on a node, and with status=completed, or status=blocked and"
-            " blocker_reason, when you stop. Also sets the fields you name (as in metagit_task_plan) and removes those"
-            " in clear. Then call metagit_schedule_next."
+            "Use this to change fields of a node (as in metagit_task_plan) or to remove those in clear. status is for"
+            " nodes that no agent holds: ready unblocks one. Take work with metagit_schedule_next and claim=true, and"
+            " end it with metagit_work_report; status=running only marks work that is done without a lease."
         ),
         toolset="tasks",
         effects=REPLACES,
         request=TaskUpdateRequest,
         answer=TaskUpdateAnswer,
-        call=tool_task_update,
+        answering=tool_task_update,
         fields_as_in=PlannedNode,
     ),
 )

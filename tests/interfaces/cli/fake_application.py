@@ -9,13 +9,17 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from metagit_mcp.application.changes import Change
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.interfaces.cli.invocation import Invocation
+from metagit_mcp.wire.diagnosis import DoctorAnswer, DoctorFinding
 from metagit_mcp.wire.responses import (
     ApprovalAnswer,
     GroupStatus,
     MergePressure,
     NodeExplanation,
+    PauseAnswer,
+    PauseRecord,
     PersonNeeded,
     Placed,
     PolicyEffect,
@@ -24,6 +28,7 @@ from metagit_mcp.wire.responses import (
     RunningNode,
     StatusAnswer,
     TaskListAnswer,
+    WorkStandingAnswer,
 )
 from tests.interfaces.mcp.fake_application import (
     AT,
@@ -32,6 +37,8 @@ from tests.interfaces.mcp.fake_application import (
     next_answer,
     plan_answer,
     policy_answer,
+    report_answer,
+    start_answer,
     status_answer,
     update_answer,
 )
@@ -44,6 +51,30 @@ if TYPE_CHECKING:
 MERMAID = "flowchart LR\n  n0[plan] --> n1[build]\n"
 APPROVAL = ApprovalAnswer(
     graph_id="shop", node_id="build", approved_by="ada", at=AT, warnings=(), next_step="It may run now."
+)
+STANDING = WorkStandingAnswer(
+    graph_id="shop", node_id="build", node_status="open", by="ada", warnings=(), next_step="Ask for the next."
+)
+PAUSE = PauseRecord(scope="group", name="shop", by="ada", at=AT, note="Release", until=AT)
+PAUSED = PauseAnswer(pauses=(PAUSE,), changed=True, warnings=(), next_step="Look at the status.")
+CHANGES = (
+    Change(at=AT, change="work_started", graph_id="shop", node_id="build", agent_id="agent-1", lease_id="L-1"),
+    Change(at=AT, change="work_failed", graph_id="shop", node_id="build", lease_id="L-1", until=AT, note="No key"),
+    Change(at=AT, change="file_status", graph_id="shop", node_id="test", status="completed"),
+    Change(at=AT, change="scheduling_paused", scope="workspace", by="ada"),
+    Change(at=AT, change="graph_added", graph_id="more"),
+)
+DIAGNOSIS = DoctorAnswer(
+    checks=(
+        DoctorFinding(check="workspace", state="fine", what="/shop, chosen by --workspace"),
+        DoctorFinding(check="logs", state="wrong", what="audit: no JSON: line 2", mend="metagit-mcp doctor --fix"),
+        DoctorFinding(check="leases", state="note", what="lease L-1 was not renewed"),
+        DoctorFinding(check="leftovers", state="fixed", what="left behind: .metagit-1-ab.tmp"),
+    ),
+    problems=1,
+    fixed=1,
+    warnings=("graph shop: one row is odd",),
+    next_step="metagit-mcp doctor --fix mends what is safe to mend; nothing else is changed.",
 )
 EXPLANATION = NodeExplanation(
     graph_id="shop",
@@ -78,7 +109,8 @@ def full_status() -> StatusAnswer:
         counts=replace(status_answer().counts, graphs=1, nodes=3, eligible=1, awaiting_approval=1),
         groups=(group,),
         groups_total=30,
-        running=(RunningNode(graph_id="shop", node_id="test", title="Test it", agent_id="agent-1"),),
+        running=(RunningNode(graph_id="shop", node_id="test", title="Test it", agent_id="agent-1", leased_until=AT),),
+        pauses=(PAUSE,),
         needs_person=(PERSON,),
         needs_person_total=1,
         recent_decisions=(logged,),
@@ -97,6 +129,14 @@ EFFECT = PolicyEffect(
     ),
 )
 
+
+def followed(tell: Callable[[Change], bool]) -> None:
+    """Tell of all changes, as long as somebody listens."""
+    for change in CHANGES:
+        if not tell(change):
+            return
+
+
 SAMPLES: dict[str, Any] = {
     "schedule.next": next_answer(DECISION),
     "schedule.status": status_answer(),
@@ -107,8 +147,18 @@ SAMPLES: dict[str, Any] = {
     "tasks.update": update_answer(),
     "tasks.list": TaskListAnswer(graphs=(plan_answer().graph,), warnings=()),
     "tasks.show": NODE,
-    "work.approvable": (NODE, "digest of build"),
-    "work.approve": APPROVAL,
+    "work.start": start_answer(),
+    "work.report": report_answer(),
+    "work.review": STANDING,
+    "work.release": STANDING,
+    "work.retry": STANDING,
+    "rules.approvable": (NODE, "digest of build"),
+    "rules.approve": APPROVAL,
+    "rules.pause": PAUSED,
+    "rules.resume": replace(PAUSED, pauses=(), changed=False),
+    "maintenance.doctor": DIAGNOSIS,
+    "watching.begin": None,
+    "watching.follow": followed,
 }
 
 
@@ -133,7 +183,9 @@ class FakeApplication:
         return cast("Application", SimpleNamespace(**{room: SimpleNamespace(**each) for room, each in rooms.items()}))
 
     def _use_case(self, name: str) -> Callable[..., Any]:
-        async def answer(*question: Any) -> Any:  # noqa: ANN401 - whichever question and answer belong together
+        async def answer(*question: Any, **named: Any) -> Any:  # noqa: ANN401 - whichever belong together
+            if named:
+                question = (*question, named)
             self.asked.append((name, question))
             given = self.instead.get(name, SAMPLES[name])
             if isinstance(given, Exception):

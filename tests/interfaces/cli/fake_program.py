@@ -1,4 +1,4 @@
-"""The program with a fake application, as a process of its own: `python -m … CASE ARGUMENT...`.
+"""The program as a process of its own, with a fake application or the real one: `python -m … CASE ARGUMENT...`.
 
 It must not know what the tests expect of it.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from metagit_mcp.errors import GraphNotFound
 from metagit_mcp.interfaces.cli.main import main
-from tests.interfaces.cli.fake_application import APPROVAL, SAMPLES, FakeApplication
+from tests.interfaces.cli.fake_application import APPROVAL, SAMPLES, STANDING, FakeApplication
 from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer
 
 # Everything that a terminal might obey or rich might read as markup.
@@ -29,7 +29,11 @@ CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "unknown-graph": {"schedule.next": GraphNotFound("No task graph is called x.", hint="Known: shop.", graph_id="x")},
     "broken": {"schedule.next": ValueError("the secret")},
-    "echo": {"work.approve": lambda _node, _graph, person, _digest: replace(APPROVAL, approved_by=person)},
+    "echo": {"rules.approve": lambda _node, _graph, person, _digest: replace(APPROVAL, approved_by=person)},
+    "named": {
+        "work.review": lambda _node, _graph, by, _judged: replace(STANDING, by=by),
+        "work.retry": lambda _node, _graph, by: replace(STANDING, by=by),
+    },
     "interrupted": {"schedule.next": interrupt},
     "hostile": {
         "schedule.next": next_answer(replace(DECISION, title=HOSTILE)),
@@ -39,4 +43,5 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[2:], FakeApplication(CASES[sys.argv[1]]).invocation()))
+    case, *arguments = sys.argv[1:]
+    sys.exit(main(arguments, None if case == "real" else FakeApplication(CASES[case]).invocation()))

@@ -10,14 +10,14 @@ import pytest
 from metagit_mcp import errors
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.interfaces.cli.exits import EXIT_CODES
-from tests.interfaces.mcp.fake_application import next_answer, status_answer
+from tests.interfaces.mcp.fake_application import AT, LEASE, next_answer, status_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.interfaces.cli.conftest import Ended
 
-from metagit_mcp.wire.responses import NextAnswer, ReasonCount
+from metagit_mcp.wire.responses import NextAnswer, PauseRecord, PersonNeeded, ReasonCount
 
 
 def all_errors(root: type[MetagitError] = MetagitError) -> Iterator[type[MetagitError]]:
@@ -40,8 +40,13 @@ def test_the_exit_codes_are_the_documented_ones() -> None:
     assert {
         **dict.fromkeys(["INVALID_INPUT", "SCHEMA_VALIDATION_FAILED", "GRAPH_CYCLE", "UNKNOWN_DEPENDENCY"], 2),
         **dict.fromkeys(["WORKSPACE_NOT_FOUND", "GRAPH_NOT_FOUND", "NODE_NOT_FOUND", "NODE_AMBIGUOUS"], 3),
+        "LEASE_NOT_FOUND": 3,
         **dict.fromkeys(["GRAPH_EXISTS", "REVISION_CONFLICT", "AUTH_FORBIDDEN", "NODE_NOT_ELIGIBLE"], 4),
+        **dict.fromkeys(["WORK_ALREADY_OWNED", "WORK_LEASE_EXPIRED", "WORK_STALE_OWNERSHIP", "AUTH_STALE_SESSION"], 4),
+        **dict.fromkeys(["APPROVAL_REQUIRED", "BUDGET_EXCEEDED", "CAPACITY_EXCEEDED"], 4),
+        **dict.fromkeys(["INVALID_STATE_TRANSITION", "ACTION_ID_COLLISION"], 4),
         **dict.fromkeys(["POLICY_INVALID", "GRAPH_INVALID", "STORE_UNAVAILABLE", "STORE_CORRUPT", "READ_ONLY"], 5),
+        "STORE_TOO_NEW": 5,
         "INTERNAL_ERROR": 1,
     } == EXIT_CODES
 
@@ -78,6 +83,16 @@ def idle(*reasons: str) -> NextAnswer:
         (("blocked", "merge_pressure"), 1, 10),
         (("blocked", "group_quota"), 1, 10),
         (("blocked", "no_slot"), 1, 10),
+        (("blocked", "retry_at"), 1, 10),
+        (("blocked", "leased"), 1, 10),
+        (("blocked", "owned"), 1, 10),
+        (("blocked", "exclusive"), 1, 10),
+        (("blocked", "conflicts_with"), 1, 10),
+        (("blocked", "resource_busy"), 1, 10),
+        (("blocked", "resource_closed"), 1, 10),
+        (("blocked", "agent_slots"), 1, 10),
+        (("awaiting_review", "not_ready"), 1, 11),
+        (("budget_exhausted",), 1, 11),
     ],
 )
 def test_idleness_that_only_a_person_can_end_has_its_own_code(
@@ -85,6 +100,34 @@ def test_idleness_that_only_a_person_can_end_has_its_own_code(
 ) -> None:
     status = replace(status_answer(), needs_person_total=persons)
     assert run("schedule", "next", schedule_next=idle(*reasons), schedule_status=status).code == code
+
+
+PAUSE = PauseRecord(scope="workspace", name="", by="ada", at=AT)
+
+
+@pytest.mark.parametrize(
+    ("pauses", "code"),
+    [((), 11), ((PAUSE,), 11), ((replace(PAUSE, until=AT),), 10), ((PAUSE, replace(PAUSE, until=AT)), 10)],
+)
+def test_a_pause_ends_by_itself_if_it_has_an_end(
+    run: Callable[..., Ended], pauses: tuple[PauseRecord, ...], code: int
+) -> None:
+    status = replace(status_answer(), pauses=pauses)
+    assert run("schedule", "next", schedule_next=idle("paused"), schedule_status=status).code == code
+
+
+@pytest.mark.parametrize(("running", "code"), [(1, 11), (2, 10)])
+def test_a_run_whose_time_is_over_does_not_end_by_itself(run: Callable[..., Ended], running: int, code: int) -> None:
+    lost = PersonNeeded(graph_id="shop", node_id="test", reason="observed(since 2026-11-01T12:00:00Z, overdue)")
+    status = replace(status_answer(), needs_person=(lost,), needs_person_total=1)
+    answer = replace(next_answer(), not_eligible=(ReasonCount(reason="observed", nodes=running),))
+    assert run("schedule", "next", schedule_next=answer, schedule_status=status).code == code
+
+
+def test_who_holds_leases_has_work(run: Callable[..., Ended]) -> None:
+    answer = replace(next_answer(), held=(LEASE,))
+    ended = run("schedule", "next", "--claim", schedule_next=answer)
+    assert (ended.code, [name for name, _ in ended.asked]) == (0, ["schedule.next"])
 
 
 def test_work_is_zero_and_asks_once(run: Callable[..., Ended]) -> None:

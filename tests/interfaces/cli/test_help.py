@@ -34,7 +34,10 @@ def test_the_commands_of_this_version() -> None:
         path.removeprefix(f"{PROGRAM} ") for path, each in COMMANDS.items() if not hasattr(each, "commands")
     ) == [
         "demo",
+        "doctor",
         "init",
+        "pause",
+        "resume",
         "schedule count",
         "schedule explain",
         "schedule next",
@@ -50,7 +53,13 @@ def test_the_commands_of_this_version() -> None:
         "task plan",
         "task show",
         "task update",
+        "watch",
         "work approve",
+        "work release",
+        "work report",
+        "work retry",
+        "work review",
+        "work start",
     ]
 
 

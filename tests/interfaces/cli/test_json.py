@@ -27,6 +27,13 @@ ANSWERS = [
     ("schedule policy show", "policies.run"),
     ("schedule policy preview --cost 1", "policies.run"),
     ("schedule policy set --cost 1", "policies.run"),
+    ("work start build", "work.start"),
+    ("work report L-1 --state running", "work.report"),
+    ("work review build --accept --operator ada", "work.review"),
+    ("work release build --force --operator ada", "work.release"),
+    ("work retry build --operator ada", "work.retry"),
+    ("pause", "rules.pause"),
+    ("resume", "rules.resume"),
     ("task plan --title Ship", "tasks.plan"),
     ("task update build --status completed", "tasks.update"),
 ]

@@ -16,6 +16,8 @@ from metagit_mcp.wire.requests import (
     StatusRequest,
     TaskPlanRequest,
     TaskUpdateRequest,
+    WorkReportRequest,
+    WorkStartRequest,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ QUESTIONS: list[tuple[str, Any]] = [
     ("schedule next --preview false --detail full", NextRequest(preview=False, detail="full")),
     ("schedule next --capabilities gpu,net --capabilities db", NextRequest(capabilities=("gpu", "net", "db"))),
     ('schedule next --capabilities ["gpu"] --graph-id shop', NextRequest(capabilities=("gpu",), graph_id="shop")),
+    (
+        "schedule next --claim --wait-seconds 60 --lease-seconds 900 --new-session --action-id a",
+        NextRequest(claim=True, wait_seconds=60, lease_seconds=900, new_session=True, action_id="a"),
+    ),
     ("schedule next --capabilities []", NextRequest(capabilities=())),
     ("schedule status --recent 0 --after-group shop", StatusRequest(recent=0, after_group="shop")),
     ("schedule status --node-id build", StatusRequest(node_id="build")),
@@ -80,7 +86,7 @@ def test_flags_become_the_request(run: Run, line: str, request_: object) -> None
         ("task show build --graph-id shop", [("tasks.show", ("build", "shop"))]),
         (
             "work approve build --operator ada",
-            [("work.approvable", ("build", None)), ("work.approve", ("build", "shop", "ada", "digest of build"))],
+            [("rules.approvable", ("build", None)), ("rules.approve", ("build", "shop", "ada", "digest of build"))],
         ),
     ],
 )
@@ -96,6 +102,8 @@ TWINS = [
     (("schedule", "explain"), StatusRequest, frozenset()),
     (("schedule", "policy", "set"), PolicyRequest, frozenset({"action"})),
     (("schedule", "policy", "preview"), PolicyRequest, frozenset({"action"})),
+    (("work", "start"), WorkStartRequest, frozenset()),
+    (("work", "report"), WorkReportRequest, frozenset()),
     (("task", "plan"), TaskPlanRequest, frozenset()),
     (("task", "update"), TaskUpdateRequest, frozenset()),
 ]
@@ -198,8 +206,8 @@ def test_a_patch_is_read_from_a_file(run: Run, tmp_path: Path) -> None:
             "Did you mean metagit-mcp task show or metagit-mcp schedule policy show? Known: ",
         ),
         ("task aprove x", "unknown command aprove", "Did you mean metagit-mcp work approve? Known: plan, "),
-        ("doctor", "unknown command doctor", "Known: demo, init, "),
-        ("schedule next --wroking", "unknown option --wroking", "Known: --agent-id, "),
+        ("xyzzy", "unknown command xyzzy", "Known: demo, init, "),
+        ("schedule next --wroking", "unknown option --wroking", "Known: --action-id, "),
         ("schedule policy sett", "unknown command sett", "Did you mean metagit-mcp schedule policy set? "),
         ("schedule next extra", "Got unexpected extra argument (extra)", "metagit-mcp schedule next --help shows"),
         ("schedule next --limit", "Option '--limit' requires an argument.", "--help after the command shows"),

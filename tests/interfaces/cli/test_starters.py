@@ -27,7 +27,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
 
 def test_serve_starts_the_server_with_its_flags(run: Run, started: list[Settings]) -> None:
-    line = "serve --workspace /w --agent-id agent-1 --capabilities gpu,db --toolsets tasks --operator ada"
+    line = "serve --workspace /w --agent-id agent-1 --capabilities gpu,db --toolsets tasks --operator ada --max-wait 9"
     ended = run(*line.split(), "--policy-read-only")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
     assert started == [
@@ -37,9 +37,17 @@ def test_serve_starts_the_server_with_its_flags(run: Run, started: list[Settings
             capabilities=frozenset({"gpu", "db"}),
             toolsets=frozenset({"tasks"}),
             operator="ada",
+            max_wait_seconds=9,
             policy_read_only=True,
         )
     ]
+
+
+@pytest.mark.parametrize("seconds", ["-1", "301", "x", ""])
+def test_serve_refuses_a_wait_that_hosts_would_not_bear(run: Run, started: list[Settings], seconds: str) -> None:
+    ended = run("serve", "--max-wait", seconds)
+    assert (ended.code, ended.out, started) == (2, "", [])
+    assert "max-wait" in ended.err
 
 
 def test_serve_without_flags_leaves_all_to_the_environment(

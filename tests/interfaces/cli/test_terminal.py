@@ -75,6 +75,51 @@ def test_without_a_terminal_an_operator_is_needed() -> None:
     assert ended("plain", *APPROVE, "--operator", "ada")[0] == 0
 
 
+def test_taking_a_node_back_asks_for_its_id() -> None:
+    release = ("work", "release", "build", "--force")
+    with Terminal("plain", *release) as terminal:
+        terminal.until("Type build to take it back: ")
+        terminal.type("build")
+        code, shown = terminal.rest()
+    assert (code, shown.splitlines()) == (
+        0,
+        [
+            "shop/build: Build it; after plan",
+            "Type build to take it back: build",
+            "shop/build is open, by ada",
+            "next step: Ask for the next.",
+        ],
+    )
+    with Terminal("plain", *release) as terminal:
+        terminal.until("Type build to take it back: ")
+        terminal.type("y")
+        assert terminal.rest()[0] == 4
+
+
+@pytest.mark.parametrize("act", [("review", "build", "--accept"), ("retry", "build")])
+def test_a_judgement_shows_the_node_and_records_the_user(act: tuple[str, ...]) -> None:
+    with Terminal("named", "work", *act) as terminal:
+        code, shown = terminal.rest()
+    assert (code, shown.splitlines()) == (
+        0,
+        [
+            "shop/build: Build it; after plan",
+            f"shop/build is open, by {pwd.getpwuid(os.getuid()).pw_name}",
+            "next step: Ask for the next.",
+        ],
+    )
+
+
+def test_a_person_is_told_that_the_command_waits() -> None:
+    with Terminal("plain", "schedule", "next", "--wait-seconds", "60", "--json", captured=True) as terminal:
+        assert terminal.process.stdout is not None
+        line = terminal.process.stdout.read()
+        code, shown = terminal.rest()
+    assert (code, shown) == (0, "Waits up to 60 seconds if there is no work; Ctrl-C ends it.\n")
+    assert json.loads(line)["decisions"][0]["node_id"] == "build"
+    assert ended("plain", "schedule", "next", "--wait-seconds", "60")[2] == ""
+
+
 def test_the_user_of_the_terminal_is_who_approves() -> None:
     with Terminal("echo", *APPROVE) as terminal:
         terminal.until("Type build to approve it: ")

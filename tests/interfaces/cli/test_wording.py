@@ -37,6 +37,15 @@ if TYPE_CHECKING:
             "action=preview shows it, action=set makes it.",
             "metagit-mcp schedule policy preview shows it, metagit-mcp schedule policy set makes it.",
         ),
+        (
+            "Report with metagit_work_report and lease_id L-1, or give it back with state=released.",
+            "Report with metagit-mcp work report and --lease-id L-1, or give it back with --state released.",
+        ),
+        (
+            "metagit_schedule_next with claim=true, or metagit_work_start.",
+            "metagit-mcp schedule next with --claim, or metagit-mcp work start.",
+        ),
+        ("pass new_session=true if it is dead", "pass --new-session if it is dead"),
         ("graph_id: Only this graph.", "--graph-id: Only this graph."),
         ("status=running on a node", "--status running on a node"),
     ],

@@ -5,13 +5,14 @@ It must not know how it is served.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
-from metagit_mcp.settings import Settings
+from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, LeaseRecord, ScheduleDecision
+from metagit_mcp.settings import TOOLSETS, Settings
 from metagit_mcp.wire.responses import (
     GraphRecord,
     NextAnswer,
@@ -22,7 +23,9 @@ from metagit_mcp.wire.responses import (
     StatusCounts,
     TaskPlanAnswer,
     TaskUpdateAnswer,
+    WorkReportAnswer,
     WorkspacePlace,
+    WorkStartAnswer,
 )
 
 if TYPE_CHECKING:
@@ -30,14 +33,18 @@ if TYPE_CHECKING:
 
     from metagit_mcp.bootstrap import Application
 
+    Progress = Callable[[float, float], Awaitable[None]]
+
 AT = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
-SETTINGS = Settings(toolsets=frozenset({"schedule", "tasks"}))
+SETTINGS = Settings(toolsets=frozenset(TOOLSETS))
 
 # The least arguments with which a call of each tool goes through.
 LEAST: dict[str, dict[str, Any]] = {
     "metagit_schedule_next": {},
     "metagit_schedule_status": {},
     "metagit_schedule_policy": {},
+    "metagit_work_start": {"node_id": "build"},
+    "metagit_work_report": {"lease_id": "L-AAAABBBBCCCC", "state": "running"},
     "metagit_task_plan": {"title": "Ship it"},
     "metagit_task_update": {"node_id": "build"},
 }
@@ -60,6 +67,17 @@ DECISION = ScheduleDecision(
         handoff=Handoff(prompt="Work on node build of graph shop."),
     ),
     acl_commands=(),
+)
+
+LEASE = LeaseRecord(
+    lease_id="L-AAAABBBBCCCC",
+    graph_id="shop",
+    node_id="build",
+    agent_id="agent-1",
+    ownership_epoch=1,
+    expires_at=AT,
+    mission_id="urn:metagit:0:shop",
+    session_epoch=1,
 )
 
 
@@ -110,6 +128,16 @@ def policy_answer() -> PolicyAnswer:
     return PolicyAnswer(policy={"slots": None}, revision="abc", changed=False, warnings=(), next_step="Go on.")
 
 
+def start_answer() -> WorkStartAnswer:
+    return WorkStartAnswer(lease=LEASE, dispatch_hints=DECISION.dispatch_hints, warnings=(), next_step="Work on it.")
+
+
+def report_answer() -> WorkReportAnswer:
+    return WorkReportAnswer(
+        graph_id="shop", node_id="build", node_status="active", released_slot=False, warnings=(), next_step="Go on."
+    )
+
+
 def plan_answer() -> TaskPlanAnswer:
     graph = GraphRecord(graph_id="shop", title="Shop", goal="", status="active", nodes_total=1, nodes=(NODE,))
     return TaskPlanAnswer(
@@ -122,24 +150,64 @@ def update_answer() -> TaskUpdateAnswer:
 
 
 @dataclass
+class FakeKeeping:
+    """Counts what it was told and asked; `instead` is done in place of a duty."""
+
+    instead: Callable[[str], Awaitable[None]] | None = None
+    calls: int = 0
+    duties: list[str] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until(self, number: int) -> None:
+        """Wait until that many duties were begun."""
+        while len(self.duties) < number:
+            self._news.clear()
+            await self._news.wait()
+
+    def note_call(self) -> None:
+        self.calls += 1
+
+    async def look_after(self) -> None:
+        await self._duty("look_after")
+
+    async def end(self) -> None:
+        await self._duty("end")
+
+    async def _duty(self, name: str) -> None:
+        self.duties.append(name)
+        self._news.set()
+        if self.instead is not None:
+            await self.instead(name)
+
+
+async def _untold(_waited: float, _of: float) -> None:
+    raise AssertionError
+
+
+@dataclass
 class FakeApplication:
     """Answers each use case with a sample, or with what `instead` does with the request."""
 
     instead: Callable[[Any], Awaitable[Any]] | None = None
     asked: list[Any] = field(default_factory=list)
+    keeping: FakeKeeping = field(default_factory=FakeKeeping)
+    progress: Progress = _untold
 
     def opened(self) -> Application:
         """Return itself, as opening a workspace would return the application."""
         uses = SimpleNamespace(
             schedule=SimpleNamespace(next=self._answer(next_answer(DECISION)), status=self._answer(status_answer())),
             policies=SimpleNamespace(run=self._answer(policy_answer())),
+            work=SimpleNamespace(start=self._answer(start_answer()), report=self._answer(report_answer())),
             tasks=SimpleNamespace(plan=self._answer(plan_answer()), update=self._answer(update_answer())),
+            keeping=self.keeping,
         )
         return cast("Application", uses)
 
-    def _answer(self, sample: object) -> Callable[[Any], Awaitable[Any]]:
-        async def answer(request: Any) -> Any:  # noqa: ANN401 - whichever request and answer belong together
+    def _answer(self, sample: object) -> Callable[..., Awaitable[Any]]:
+        async def answer(request: Any, progress: Progress = _untold) -> Any:  # noqa: ANN401 - whichever belong together
             self.asked.append(request)
+            self.progress = progress
             return sample if self.instead is None else await self.instead(request)
 
         return answer

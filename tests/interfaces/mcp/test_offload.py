@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import anyio
 import pytest
 
 from metagit_mcp.interfaces.mcp.offload import OneThread
@@ -71,6 +72,17 @@ async def test_a_cancelled_caller_does_not_wait() -> None:
                 await task
         end.set()
         assert await offload(done.copy) == [1]
+
+
+async def test_nothing_begins_for_a_caller_that_was_cancelled_before_it_asked() -> None:
+    offload, done = OneThread(), list[int]()
+    for _ in range(20):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            # Nothing tells a task that it is cancelled until it waits for something.
+            await offload(lambda: done.append(1))
+    async with asyncio.timeout(WAIT_S):
+        assert await offload(done.copy) == []
 
 
 def test_work_that_outlives_its_loop_ends_unseen() -> None:

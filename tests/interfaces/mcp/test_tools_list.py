@@ -11,7 +11,8 @@ import pytest
 from mcp import Client
 
 from metagit_mcp import __version__
-from metagit_mcp.interfaces.mcp.server import INSTRUCTIONS, build_server
+from metagit_mcp.interfaces.mcp.guidance import instructions
+from metagit_mcp.interfaces.mcp.server import build_server
 from metagit_mcp.interfaces.mcp.tools import TOOLS
 from metagit_mcp.settings import Settings
 from tests.interfaces.mcp.fake_application import SETTINGS, FakeApplication
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
 MODES = ("auto", "legacy")
-LIMIT_BYTES = 14_000
+INSTRUCTIONS = instructions(SETTINGS.toolsets)
+INSTRUCTIONS_BY_DEFAULT = instructions(Settings().toolsets)
 ALLOWED: dict[str, frozenset[str]] = {
     "object": frozenset({"properties", "required", "additionalProperties"}),
     "array": frozenset({"items", "minItems", "maxItems"}),
@@ -133,9 +135,11 @@ async def test_annotations_say_what_a_call_may_do() -> None:
     names = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
     found = {tool["name"]: tuple(tool["annotations"][name] for name in names) for tool in await tools_list()}
     assert found == {
-        "metagit_schedule_next": (False, False, True, False),
+        "metagit_schedule_next": (False, False, False, False),
         "metagit_schedule_status": (True, False, True, False),
         "metagit_schedule_policy": (False, True, True, False),
+        "metagit_work_start": (False, False, True, False),
+        "metagit_work_report": (False, False, True, False),
         "metagit_task_plan": (False, False, False, False),
         "metagit_task_update": (False, True, True, False),
     }
@@ -143,7 +147,7 @@ async def test_annotations_say_what_a_call_may_do() -> None:
 
 async def test_what_an_agent_cannot_do_without_is_always_loaded() -> None:
     loaded = [tool["name"] for tool in await tools_list() if tool.get("_meta") == {"anthropic/alwaysLoad": True}]
-    assert loaded == ["metagit_schedule_next"]
+    assert loaded == ["metagit_schedule_next", "metagit_work_report"]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,8 @@ async def test_what_an_agent_cannot_do_without_is_always_loaded() -> None:
             ["metagit_schedule_next", "metagit_schedule_status", "metagit_schedule_policy"],
         ),
         ({"tasks"}, ["metagit_task_plan", "metagit_task_update"]),
-        ({"schedule", "tasks"}, [entry.name for entry in TOOLS]),
+        ({"work"}, ["metagit_work_start", "metagit_work_report"]),
+        ({"schedule", "work", "tasks"}, [entry.name for entry in TOOLS]),
         (set(), []),
     ],
 )
@@ -163,26 +168,18 @@ async def test_toolsets_choose_the_tools(toolsets: set[str], names: list[str]) -
     assert [tool["name"] for tool in await tools_list(settings=settings)] == names
 
 
-async def test_the_list_is_small() -> None:
-    tools = await tools_list()
-    assert len(json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode()) <= LIMIT_BYTES
+@pytest.mark.parametrize("told", [INSTRUCTIONS, INSTRUCTIONS_BY_DEFAULT])
+def test_the_instructions_are_short_and_their_beginning_suffices(told: str) -> None:
+    assert len(told.encode()) <= 2048
+    opening = told[:512]
+    assert set(re.findall(r"metagit_\w+", opening)) == {"metagit_schedule_next", "metagit_work_report"}
+    words = ("claim=true", "lease_id", "completed", "blocked", "failed", "released", "wait_seconds", "next_step")
+    assert [word for word in words if word not in opening] == []
 
 
-def test_the_instructions_are_short_and_their_beginning_suffices() -> None:
-    assert len(INSTRUCTIONS.encode()) <= 2048
-    opening = INSTRUCTIONS[:512]
-    assert set(re.findall(r"metagit_\w+", opening)) == {
-        "metagit_schedule_next",
-        "metagit_task_update",
-        "metagit_schedule_status",
-    }
-    assert [word in opening for word in ("running", "completed", "blocked", "next_step")] == [True] * 4
-    assert set(re.findall(r"metagit_\w+", INSTRUCTIONS)) <= {entry.name for entry in TOOLS}
-
-
-async def test_the_tools_of_the_loop_are_there_by_default() -> None:
-    named = set(re.findall(r"metagit_\w+", INSTRUCTIONS))
-    assert named <= {tool["name"] for tool in await tools_list(settings=Settings())}
+@pytest.mark.parametrize(("told", "settings"), [(INSTRUCTIONS, SETTINGS), (INSTRUCTIONS_BY_DEFAULT, Settings())])
+async def test_the_instructions_name_only_tools_that_are_there(told: str, settings: Settings) -> None:
+    assert set(re.findall(r"metagit_\w+", told)) <= {tool["name"] for tool in await tools_list(settings=settings)}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -18,7 +18,9 @@ from mcp import Client, StdioServerParameters, types
 from metagit_mcp.bootstrap import open_application
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.server import build_server
+from metagit_mcp.ports import Waits
 from metagit_mcp.settings import settings_from
+from tests.interfaces.mcp.live import asleep
 from tests.interfaces.mcp.raw_wire import ERAS, LineReader, RawServer
 from tests.workloads import write_workspace
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 MODES = ("auto", "legacy")
 WAIT_S = 60.0
 ROOT = Path(__file__).resolve().parents[3]
-SERVE = ["-m", "metagit_mcp", "serve", "--toolsets", "schedule,tasks", "--workspace"]
+SERVE = ["-m", "metagit_mcp", "serve", "--toolsets", "schedule,work,tasks", "--workspace"]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 Json = dict[str, Any]
 
@@ -90,9 +92,13 @@ def misplaced(record: object) -> list[tuple[str, str]]:
     return [
         (field, text)
         for field, text in strings(record)
-        if (MARK in text and field not in FREE_TEXT)
-        or any(unicodedata.category(mark)[0] in "CZ" for mark in text if mark != " ")
+        if (MARK in text and field not in FREE_TEXT) or not is_shown(text)
     ]
+
+
+def is_shown(text: str) -> bool:
+    """Whether a text holds nothing that could disturb a terminal."""
+    return not any(unicodedata.category(mark)[0] in "CZ" for mark in text if mark != " ")
 
 
 def record_of(result: types.CallToolResult) -> Json:
@@ -138,8 +144,9 @@ async def test_titles_are_answered_at_all(hostile: Path) -> None:
 
 
 def workspace_client(root: Path, mode: str = "auto") -> Client:
-    settings = settings_from({}, workspace=str(root), toolsets=["schedule", "tasks"])
-    opening = partial(open_application, settings, surface="mcp", offload=OneThread())
+    settings = settings_from({}, workspace=str(root), toolsets=["schedule", "work", "tasks"])
+    waits = Waits(offload=OneThread(), sleep=asleep)
+    opening = partial(open_application, settings, surface="mcp", waits=waits)
     return Client(build_server(opening, settings), mode=mode)
 
 

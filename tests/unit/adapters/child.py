@@ -48,17 +48,18 @@ def append(root: str, path: str, count: str, tag: str) -> None:
 
 def read_as_nobody(root: str, path: str) -> None:
     """Read as a user who owns nothing."""
-    _become_nobody()
+    become_nobody()
     read_regular(path, root=root)
 
 
 def write_as_nobody(root: str, path: str, kind: str) -> None:
     """Write as a user who owns nothing."""
-    _become_nobody()
+    become_nobody()
     write(root, path, kind, "new")
 
 
-def _become_nobody() -> None:
+def become_nobody() -> None:
+    """Give up every right of this process."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

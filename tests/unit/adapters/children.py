@@ -1,4 +1,4 @@
-"""Starts the second process of `child.py` and waits for it, always bounded."""
+"""Starts the second process of `child.py` or a module like it and waits for it, always bounded."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 60
 
 
-def start(action: str, *arguments: str | Path) -> subprocess.Popen[str]:
+def start(action: str, *arguments: str | Path, module: str = "child") -> subprocess.Popen[str]:
     """Start the child with pipes on all three streams."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.unit.adapters.child", action, *map(str, arguments)],
+        [sys.executable, "-m", f"tests.unit.adapters.{module}", action, *map(str, arguments)],
         cwd=REPOSITORY,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -30,6 +30,6 @@ def finish(child: subprocess.Popen[str]) -> tuple[int, str, str]:
     return child.returncode, out.strip(), err
 
 
-def run(action: str, *arguments: str | Path) -> tuple[int, str, str]:
+def run(action: str, *arguments: str | Path, module: str = "child") -> tuple[int, str, str]:
     """Run the child to its end."""
-    return finish(start(action, *arguments))
+    return finish(start(action, *arguments, module=module))

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from metagit_mcp.adapters.approvals import ApprovalFileStore
 from metagit_mcp.adapters.decision_log import DecisionLogFiles
 from metagit_mcp.adapters.graph_store import GraphFileStore
+from metagit_mcp.adapters.housekeeping import WorkspaceHousekeeping
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.adapters.workspace import init_workspace
 from metagit_mcp.errors import MetagitError
 from tests.unit.adapters.children import REPOSITORY, SECONDS
-from tests.unit.adapters.logged import approval, decision, event
+from tests.unit.adapters.logged import decision, event
 from tests.unit.adapters.reading import Reader
 
 NOBODY = 65534
@@ -57,15 +57,11 @@ def _policy(root: str) -> None:
     PolicyFileStore(root).revise(lambda record: {**record, "fairness_window": 7})
 
 
-def _approval(root: str) -> None:
-    ApprovalFileStore(root).add(approval())
-
-
 def _log(root: str) -> None:
     DecisionLogFiles(root).append([decision()], [event()])
 
 
-WRITES: dict[str, Callable[[str], None]] = {"graph": _graph, "policy": _policy, "approval": _approval, "log": _log}
+WRITES: dict[str, Callable[[str], None]] = {"graph": _graph, "policy": _policy, "log": _log}
 
 
 def init(root: str) -> object:
@@ -73,7 +69,19 @@ def init(root: str) -> object:
     return init_workspace(root)[1]
 
 
-ACTIONS: dict[str, Callable[..., object]] = {action.__name__: action for action in (image, write, init)}
+def is_writable(root: str) -> object:
+    """Say whether the doctor could mend anything."""
+    return WorkspaceHousekeeping(root).is_writable()
+
+
+def kept_faults(root: str) -> object:
+    """Look at kept.json as the doctor does."""
+    return [each.what for each in WorkspaceHousekeeping(root).kept()]
+
+
+ACTIONS: dict[str, Callable[..., object]] = {
+    action.__name__: action for action in (image, write, init, is_writable, kept_faults)
+}
 
 
 def run_as_nobody(action: str, *arguments: str | Path) -> Any:  # noqa: ANN401 - any JSON

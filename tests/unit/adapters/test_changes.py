@@ -59,6 +59,16 @@ def test_locks_dot_files_and_temporary_files_are_not_reported(graphs: Path, chan
     assert changes.drain() == changed()
 
 
+def test_the_ledger_is_not_reported_and_a_graph_of_its_name_is(graphs: Path, schedule: Path, changes: Changes) -> None:
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm", "ledger.db-journal", "ledger.db.lock"):
+        write(schedule / name)
+        write(schedule / name)
+    assert changes.drain() == changed()
+    write(graphs / "ledger.db.json")
+    write(graphs / "ledger.db-wal.json")
+    assert changes.drain() == changed("ledger.db.json", "ledger.db-wal.json")
+
+
 def test_a_folder_that_comes_later_goes_or_is_replaced_is_noticed(root: Path, changes: Changes) -> None:
     merges = root / MERGES
     merges.mkdir()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault, die_at, fault
+from metagit_mcp.adapters.fault_points import FILE_POINTS, arm_fault, die_at, fault
 from metagit_mcp.adapters.files import atomic_write
 from metagit_mcp.adapters.locks import locked, locked_in_place
 from metagit_mcp.adapters.refusals import FileRefused
@@ -149,7 +149,7 @@ def test_only_a_fault_point_that_exists_can_be_armed() -> None:
     fault("policy.locked")
 
 
-@pytest.mark.parametrize("point", FAULT_POINTS)
+@pytest.mark.parametrize("point", FILE_POINTS)
 def test_a_kill_at_any_step_leaves_the_old_or_the_new_content(root: Path, schedule: Path, point: str) -> None:
     path = schedule / "file"
     path.write_bytes(b"old\n")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from metagit_mcp.adapters.system import SystemClock
 from metagit_mcp.application.current import Current
 from metagit_mcp.domain.policy import SchedulePolicy
-from metagit_mcp.errors import PolicyInvalid
+from metagit_mcp.errors import PolicyInvalid, StoreUnavailable
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
+from tests.unit.application.alone import current_over
 
 Job = Callable[[], object]
 
@@ -59,7 +59,7 @@ def source() -> Source:
 
 @pytest.fixture
 def current(source: Source) -> Current:
-    return Current(source, SystemClock(), handed_over)
+    return current_over(source, handed_over)
 
 
 def waits(caller: Coroutine[Any, Any, Any]) -> Job:
@@ -98,7 +98,8 @@ def test_a_catch_up_that_was_given_up_before_it_began_never_begins(current: Curr
     first = current.image()
     late = waits(first)
     first.close()
-    late()
+    with pytest.raises(StoreUnavailable):
+        late()
     assert source.read_so_far is None
     second = current.image()
     waits(second)()

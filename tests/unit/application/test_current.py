@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from metagit_mcp.adapters.system import FixedClock
-from metagit_mcp.application.current import Current
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.errors import GraphInvalid, GraphNotFound, NodeAmbiguous, NodeNotFound, PolicyInvalid
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
 from tests.scenarios.at_once import finished
 from tests.unit.adapters.reading import node
-from tests.unit.application.desk import NOW, Desk
+from tests.unit.application.alone import current_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.unit.application.desk import Desk
 
 R = TypeVar("R")
 SECONDS = 30
@@ -136,7 +136,7 @@ async def test_who_comes_while_others_read_waits_for_what_they_find() -> None:
             source.may_go_on.set()
         return found
 
-    current = Current(source, FixedClock(NOW), offload)
+    current = current_over(source, offload)
     async with asyncio.timeout(SECONDS):
         views = await asyncio.gather(current.view(), current.view())
     assert {view.image.state_version for view in views} <= {"2", "3"}

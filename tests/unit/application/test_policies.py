@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from metagit_mcp.errors import AuthForbidden, GraphNotFound, InvalidInput, PolicyInvalid, RevisionConflict
 from tests.unit.adapters.reading import node
-from tests.unit.application.desk import Desk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.application.desk import Json
+    from tests.unit.application.desk import Desk, Json
 
 POLICY = "schedule/policy.json"
 AUDIT = "schedule/audit.jsonl"
@@ -34,18 +33,31 @@ DEFAULTS: Json = {
     "graph_overrides": {},
     "ordering": "score",
     "slots": None,
+    "agent_slots": 1,
+    "queue_capacity": 1000,
     "groups": {},
     "agents": {},
+    "resources": {},
     "fairness_window": 100,
     "deadline_horizon_seconds": 86400,
+    "leases": {
+        "seconds": 900,
+        "unattended_seconds": 14400,
+        "max_seconds": 86400,
+        "start_by_seconds": 3600,
+        "blocked_seconds": 86400,
+        "idle_seconds": 7200,
+        "observed_seconds": 86400,
+    },
+    "retries": {"max_attempts": 3, "backoff_seconds": 60, "max_backoff_seconds": 3600},
     "gates": {"approval_required_for": ["high_risk", "destructive"]},
     "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
 }
 
 
-def operator(desk: Desk, **settings: object) -> Desk:
+def operator(desk: Desk, **settings: Any) -> Desk:  # noqa: ANN401 - any field
     """The same workspace, with a person who vouches."""
-    return Desk(desk.root, operator="ada", agent_id="agent-1", **settings)
+    return desk.beside(operator="ada", agent_id="agent-1", **settings)
 
 
 def effect(answer: Json, side: str) -> list[str]:

@@ -94,4 +94,6 @@ def test_the_next_step_names_the_node_or_why_there_is_none(desk: Desk) -> None:
         "Nothing can be started now. 1 not_ready: they wait for other nodes; 1 observed: they are running."
     )
     desk.graph("g", node("a"))
-    assert desk.next()["next_step"].startswith("Set node a of graph g to running with metagit_task_update")
+    assert desk.next()["next_step"] == (
+        "This is advice. Take node a of graph g with metagit_schedule_next claim=true, or with metagit_work_start."
+    )

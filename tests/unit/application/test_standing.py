@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.unit.adapters.reading import node
+from tests.unit.application.desk import NOW
 
 if TYPE_CHECKING:
     from tests.unit.application.desk import Desk
 
 Json = dict[str, Any]
 
-SINCE = "2026-11-29T13:52:06Z"
+SINCE = "2026-12-01T11:00:00Z"
 HOSTILE = "one\ntwo\x1b[31m\u202e"
 SAFE = "one two [31m"
 
@@ -38,8 +40,8 @@ COUNTED: list[Json] = [
     node("stuck", status="blocked", blocker_reason=HOSTILE),
     node("early", not_before="2026-12-01T13:00:00Z"),
     node("gated", risk="destructive"),
-    node("busy", status="running", agent_id=HOSTILE, repository=HOSTILE, title=HOSTILE),
-    node("plain", status="running"),
+    node("busy", status="running", agent_id=HOSTILE, repository=HOSTILE, title=HOSTILE, updated_at=SINCE),
+    node("plain", status="running", updated_at=SINCE),
     node("done", status="completed"),
     node("dropped", status="cancelled"),
     node("wrong", slots=0),
@@ -53,6 +55,7 @@ def test_every_node_is_counted_once(desk: Desk) -> None:
     assert answer["counts"] == {
         **dict.fromkeys(("waiting", "blocked", "deferred", "awaiting_approval", "invalid"), 1),
         **dict.fromkeys(("graphs", "eligible", "running", "finished", "inactive"), 2),
+        "awaiting_review": 0,
         "nodes": 13,
     }
     assert (answer["ready_count"], answer["runnable_count"]) == (4, 1)
@@ -106,6 +109,100 @@ def test_what_only_a_person_can_do_has_its_command_or_its_file(desk: Desk) -> No
     assert torn == {"graph_id": "torn", "reason": "graph_invalid", "file": ".metagit/tasks/graphs/torn.json"}
 
 
+def test_work_under_leases_and_runs_of_others_run(desk: Desk) -> None:
+    desk.graph("g", node("a", agent_id="hint"), node("b", status="running", updated_at=SINCE), node("c"))
+    desk.start("a", "w1", lease_seconds=600)
+    desk.start("c", "w2", queue_only=True)
+    answer = desk.status()
+    assert answer["running"] == [
+        {
+            "graph_id": "g",
+            "node_id": "a",
+            "title": "a",
+            "agent_id": "w1",
+            "since": "2026-12-01T12:00:00Z",
+            "leased_until": "2026-12-01T12:10:00Z",
+        },
+        {"graph_id": "g", "node_id": "b", "title": "b", "since": SINCE},
+    ]
+    counts = {name: nodes for name, nodes in answer["counts"].items() if nodes}
+    # What somebody owns and has not started could be started, by its owner.
+    assert counts == {"graphs": 1, "nodes": 3, "running": 2, "eligible": 1}
+    assert answer["groups"][0]["running"] == 2
+    # What lapsed does not run any more, though no command has written it.
+    desk.wait(600)
+    assert [each["node_id"] for each in desk.status()["running"]] == ["b"]
+
+
+LEFT: list[Json] = [
+    node("lost", status="running"),
+    node("parked", priority=9),
+    node("said", status="blocked", blocker_reason="failed: by hand"),
+    node("sent", priority=8),
+    node("spent", budget={"tokens": 0}),
+]
+
+
+def test_what_agents_left_to_a_person_has_its_command(desk: Desk) -> None:
+    groups = {"g": {"review": True}, "h": {"budget": {"tokens": 0}}}
+    desk.put("schedule/policy.json", {"retries": {"max_attempts": 1}, "groups": groups})
+    desk.graph("g", *LEFT)
+    desk.graph("h", node("spent"))
+    desk.report(desk.lease(), "failed", note="No key")
+    desk.report(desk.lease(), "completed")
+    answer = desk.status()
+    told = [(each["node_id"], each["reason"], each.get("command"), each.get("file")) for each in answer["needs_person"]]
+    assert told == [
+        (
+            "lost",
+            "observed(since 2026-11-29T13:52:06Z, overdue)",
+            "metagit-mcp task update lost --graph-id g --status ready",
+            None,
+        ),
+        ("parked", "blocked(failed)", "metagit-mcp work retry parked --graph-id g", None),
+        ("said", "blocked(failed)", "metagit-mcp task update said --graph-id g --status ready", None),
+        ("sent", "awaiting_review", "metagit-mcp work review sent --graph-id g --accept", None),
+        ("spent", "budget_exhausted", None, ".metagit/tasks/graphs/g.json"),
+        ("spent", "budget_exhausted", None, ".metagit/schedule/policy.json"),
+    ]
+    counts = {name: nodes for name, nodes in answer["counts"].items() if nodes}
+    assert counts == {"graphs": 2, "nodes": 6, "running": 1, "blocked": 2, "awaiting_review": 1, "eligible": 2}
+
+
+def test_what_is_tried_again_later_is_deferred(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    desk.report(desk.lease(), "failed", note="No key")
+    answer = desk.status(node_id="a")
+    assert (answer["counts"]["deferred"], answer["needs_person"]) == (1, [])
+    assert answer["waiting"][0]["reason"] == "retry_at(2026-12-01T12:01:00Z)"
+    assert answer["explain"]["reasons"] == [{"reason": "retry_at", "text": "retry_at(2026-12-01T12:01:00Z)"}]
+
+
+def test_pauses_are_told_until_they_end(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    assert desk.status()["pauses"] == []
+    desk.pause("group", "g", until=NOW + timedelta(seconds=60))
+    desk.pause("agent", "w1", reason=HOSTILE)
+    by = {"by": "ada", "at": "2026-12-01T12:00:00Z"}
+    agents: Json = {"scope": "agent", "name": "w1", **by, "note": SAFE}
+    assert desk.status()["pauses"] == [
+        agents,
+        {"scope": "group", "name": "g", **by, "until": "2026-12-01T12:01:00Z"},
+    ]
+    desk.wait(60)
+    assert desk.status()["pauses"] == [agents]
+
+
+def test_an_explanation_is_of_the_status_that_counts(desk: Desk) -> None:
+    path = desk.graph("g", node("a"))
+    before = path.read_text()
+    desk.start("a", "w1", lease_seconds=600)
+    path.write_text(before)
+    told = desk.status(node_id="a")["explain"]
+    assert (told["status"], told["runnable"]) == ("running", False)
+    assert told["reasons"][0] == {"reason": "leased", "text": "leased(by w1, until 2026-12-01T12:10:00Z)"}
+
+
 def test_a_command_is_quoted_for_the_shell(desk: Desk) -> None:
     desk.graph("-g", node("-x", status="blocked"))
     desk.graph("été", node("x", status="blocked"))
@@ -130,7 +227,7 @@ def test_groups_are_paged_by_the_last_one_seen(desk: Desk) -> None:
 
 
 def test_lists_are_cut_with_their_totals(desk: Desk) -> None:
-    desk.graph("a", *(node(f"r{number:02d}", status="running") for number in range(60)))
+    desk.graph("a", *(node(f"r{number:02d}", status="running", updated_at=SINCE) for number in range(60)))
     desk.graph("b", *(node(f"b{number:02d}", status="blocked") for number in range(30)))
     answer = desk.status()
     assert [each["node_id"] for each in answer["running"]] == [f"r{number:02d}" for number in range(50)]

@@ -173,7 +173,11 @@ def test_of_two_who_start_a_node_the_second_is_told(desk: Desk) -> None:
         with pytest.raises(NodeNotEligible) as caught:
             desk.update("a", status="running", **fields)
         assert caught.value.message == "Node a is running already, started by ada."
-        assert caught.value.details == {"node_id": "a", "reasons": ["observed"], "agent_id": "ada"}
+        assert caught.value.details == {
+            "node_id": "a",
+            "reasons": ["observed(until 2026-12-02T12:00:00Z)"],
+            "agent_id": "ada",
+        }
     assert desk.update("a", priority=1)["node"]["agent_id"] == "ada"
     assert kinds(desk) == ["TaskStarted"]
 

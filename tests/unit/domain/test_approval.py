@@ -37,7 +37,7 @@ def test_the_digest_is_the_same_in_every_process() -> None:
 )
 def test_a_change_of_what_was_approved_asks_again(other: TaskNode) -> None:
     assert approval_digest(other) != approval_digest(NODE)
-    assert not is_approved(other, [approval_of(NODE)])
+    assert not is_approved(other, [approval_of(NODE)], 1)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_was_not_approved_may_change() -> None:
     later = task(
         "a", "b", "c", title="Drop the table", repository="p/a", risk="destructive", priority=9, status="ready", slots=2
     )
-    assert is_approved(later, [approval_of(task("a")), approval_of(NODE)])
+    assert is_approved(later, [approval_of(task("a")), approval_of(NODE)], 1)
 
 
 def test_half_a_character_in_a_title_has_a_digest() -> None:
@@ -94,4 +94,4 @@ def test_the_owner_decides_which_risks_ask() -> None:
 
 
 def test_nothing_is_approved_by_nobody() -> None:
-    assert not is_approved(NODE, [])
+    assert not is_approved(NODE, [], 1)

@@ -8,15 +8,24 @@ from typing import Any
 
 import pytest
 
-from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, ScheduleDecision
+from metagit_mcp.domain.decision import (
+    AttemptRecord,
+    DependencyInput,
+    DispatchHints,
+    Factor,
+    Handoff,
+    ResumePoint,
+    ScheduleDecision,
+)
 from metagit_mcp.domain.policy import AffinityPolicy, SchedulePolicy
 from metagit_mcp.domain.tasks import Acl, TaskNode
+from metagit_mcp.domain.work import Attempt, Checkpoint, Result
 from metagit_mcp.scheduling import explain as explaining
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, plan
 from metagit_mcp.scheduling.eligibility import Reason
 from metagit_mcp.scheduling.explain import Explanation, decision, explain
 from metagit_mcp.scheduling.snapshot import Asker
-from tests.snapshots import ANYONE, HOUR, NOW, around, group, queue_over, task, tree
+from tests.snapshots import ANYONE, HOUR, NOW, around, group, known, ledger, queue_over, task, tree
 
 FACTORS = (
     Factor(name="priority", value=0.0, weight=1.0, contribution=0.0),
@@ -283,3 +292,47 @@ def test_a_command_too_long_to_be_one_is_left_out() -> None:
     node = task("a", acl=Acl(acl_commands=(whole, whole + "x", "metagit lease acquire")))
     # The word is cut as any other; shlex quotes it for the mark of the cut.
     assert decided(node).acl_commands == (f"{start}'{'x' * 4_095}…'", "metagit lease acquire")
+
+
+# --- what was done before --------------------------------------------------------------------------------------
+
+
+def test_what_the_dependencies_left_behind_is_handed_on() -> None:
+    long = Result(summary="done\n" + "x" * 600, artifacts=("out/a\x1b.txt",), evidence=("https://ci/1",))
+    nodes = [task(name) for name in ("done", "bare", "other")]
+    node = task("a", "done", "bare", "done", "unknown", priority=9)
+    items = known("done", "completed", result=long), known("bare", "completed")
+    queue = queue_over(*nodes, node, task("unknown", status="completed"), work=ledger(*items))
+    found = decision(queue, ANYONE, plan(queue, ANYONE, 1).picks[0], "id", at=NOW).dispatch_hints
+    assert found is not None
+    assert (found.inputs, found.attempts, found.resume_from) == (
+        (
+            DependencyInput(
+                node_id="done",
+                summary="done " + "x" * 494 + "…",
+                artifacts=("out/a .txt",),
+                evidence=("https://ci/1",),
+            ),
+        ),
+        None,
+        None,
+    )
+
+
+def test_a_result_that_was_sent_back_is_no_input() -> None:
+    item = known("d", "submitted", result=Result(summary="half"))
+    node = task("a", "d")
+    queue = queue_over(node, task("d"), work=ledger(item))
+    pick = Pick(graph_id="g", node=node, score=0)
+    found = decision(queue, ANYONE, pick, "id", at=NOW).dispatch_hints
+    assert found is not None
+    assert found.inputs is None
+
+
+def test_who_tried_before_and_where_to_go_on() -> None:
+    tried = Attempt(agent_id="w2", at=NOW, outcome="failed", note="no\ndisk")
+    point = Checkpoint(checkpoint_id="cp-1", at=NOW, lease_id="L-1", uri="file:///tmp/x", digest="", note="step 3\t")
+    assert hints(task("a"), work=ledger(known("a", attempts=(tried,)))).resume_from is None
+    hint = hints(task("a"), work=ledger(known("a", attempts=(tried,), checkpoint=point)))
+    assert hint.attempts == (AttemptRecord(agent_id="w2", at=NOW, outcome="failed", note="no disk"),)
+    assert hint.resume_from == ResumePoint(checkpoint_id="cp-1", at=NOW, uri="file:///tmp/x", note="step 3")

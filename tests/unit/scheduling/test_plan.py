@@ -9,7 +9,7 @@ import pytest
 
 from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.scheduling.cycle import Pick, Plan, WorkspaceQueue, plan
-from metagit_mcp.scheduling.queue import Lane
+from metagit_mcp.scheduling.lane import Lane
 from metagit_mcp.scheduling.snapshot import Asker
 from tests.snapshots import ANYONE, around, group, names, orders, queue_of, queue_over, task
 

@@ -10,12 +10,15 @@ import pytest
 
 from metagit_mcp.domain.policy import AffinityPolicy, AgentPolicy, GroupPolicy, SchedulePolicy, WeightOverride, Weights
 from metagit_mcp.domain.tasks import LoadedGraph
-from metagit_mcp.scheduling import cycle
+from metagit_mcp.scheduling import workspace
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan
-from metagit_mcp.scheduling.eligibility import Demand
-from metagit_mcp.scheduling.moment import Moment, cold_from
-from metagit_mcp.scheduling.queue import Lane, Quiet, demand_of, group_queue, quiet_between
+from metagit_mcp.scheduling.demand import Demand, demand_of
+from metagit_mcp.scheduling.lane import Lane
+from metagit_mcp.scheduling.moment import Moment
+from metagit_mcp.scheduling.queue import group_queue
+from metagit_mcp.scheduling.quiet import Quiet, quiet_between
 from metagit_mcp.scheduling.snapshot import Asker, asker_for
+from metagit_mcp.scheduling.terms import cold_from
 from tests.snapshots import (
     ANYONE,
     HOUR,
@@ -276,7 +279,7 @@ def test_a_change_of_one_group_looks_at_that_group_alone(monkeypatch: pytest.Mon
         built.append(loaded.graph_id)
         return real_build(loaded, *rest)
 
-    monkeypatch.setattr(cycle, "group_queue", building)
+    monkeypatch.setattr(workspace, "group_queue", building)
     changed = {**graphs, "g7": group("g7", task("a", status="completed"), task("b", priority=9))}
     queue.refresh(replace(before, graphs=changed))
     assert (names(queue)[0], len(names(queue)), census(queue, ANYONE).runnable) == ("b", 50, 50)

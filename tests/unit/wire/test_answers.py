@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from metagit_mcp.domain.decision import DispatchHints, Handoff, ScheduleDecision
+from metagit_mcp.domain.decision import (
+    AttemptRecord,
+    DependencyInput,
+    DispatchHints,
+    Handoff,
+    LeaseRecord,
+    ScheduleDecision,
+)
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
 from metagit_mcp.wire.answer_size import LIMIT, fitted
@@ -19,6 +26,7 @@ from metagit_mcp.wire.responses import (
     NodeRecord,
     PolicyAnswer,
     TaskUpdateAnswer,
+    WorkStartAnswer,
 )
 from metagit_mcp.wire.schemas import schema_names, schema_of
 from tests.snapshots import NOW, group, task
@@ -76,7 +84,7 @@ def test_the_least_useful_is_cut_first_and_said() -> None:
     assert [(cut["what"], cut["how"]) for cut in found["omitted"]] == [
         ("warnings", "mend the files that the first warnings name"),
         ("skipped", "ask with graph_id"),
-        ("decisions", "ask with a smaller limit, or detail=brief"),
+        ("decisions", "ask with a smaller limit, or detail=brief; held of the next claim lists every lease"),
     ]
     assert (len(found["warnings"]), found["skipped"]) == (20, [])
     assert [each["node_id"] for each in found["decisions"]] == [f"n{place}" for place in range(len(found["decisions"]))]
@@ -89,6 +97,72 @@ def test_one_decision_stays_and_its_lists_are_cut() -> None:
     assert len(compact(found)) <= LIMIT
     assert [each["node_id"] for each in found["decisions"]] == ["n1"]
     assert [cut["what"] for cut in found["omitted"]] == ["decisions", "decisions.*.dispatch_hints.depends_on"]
+
+
+def laden(made: ScheduleDecision) -> DispatchHints:
+    """Hints with more in every list than an answer holds."""
+    hints = made.dispatch_hints
+    assert hints is not None
+    dependency = DependencyInput(
+        node_id="d", summary="s" * 500, artifacts=("a" * 4000,) * 9, evidence=("e" * 4000,) * 9
+    )
+    attempt = AttemptRecord(agent_id="a", at=NOW, outcome="failed", note="n" * 500)
+    return replace(hints, inputs=(dependency,) * 99, attempts=(attempt,) * 99, acceptance=("c" * 500,) * 99)
+
+
+CUT_OF_HINTS = [
+    "inputs.*.evidence",
+    "inputs.*.artifacts",
+    "attempts",
+    "inputs",
+    "attempts",
+    "acceptance",
+]
+
+
+def test_what_others_left_is_cut_before_the_node_and_its_lease() -> None:
+    lease = LeaseRecord(
+        lease_id="L-1",
+        graph_id="g",
+        node_id="n1",
+        agent_id="a",
+        ownership_epoch=1,
+        expires_at=NOW,
+        mission_id="m",
+        session_epoch=1,
+    )
+    made = decision(1, needed=9)
+    given = fitted(replace(EMPTY, decisions=(replace(made, dispatch_hints=laden(made), lease=lease),)))
+    started = fitted(WorkStartAnswer(lease=lease, dispatch_hints=laden(made), warnings=(), next_step="n"))
+    for found, at in ((given, "decisions.*.dispatch_hints"), (started, "dispatch_hints")):
+        assert len(compact(found)) <= LIMIT
+        # Whatever the last cut leaves, it was made in this order.
+        cut = [each["what"].removeprefix(f"{at}.") for each in found["omitted"]]
+        assert cut == ["depends_on", *CUT_OF_HINTS[: len(cut) - 1]]
+        assert {each["how"] for each in found["omitted"]} == {"metagit-mcp task show NODE"}
+    assert given["decisions"][0]["lease"] == started["lease"] == plain(lease)
+
+
+def test_leases_that_are_held_are_cut_from_the_end() -> None:
+    held = tuple(
+        LeaseRecord(
+            lease_id=f"L-{number:05}",
+            graph_id="g",
+            node_id="n",
+            agent_id="a",
+            ownership_epoch=1,
+            expires_at=NOW,
+            mission_id="m",
+            session_epoch=1,
+        )
+        for number in range(900)
+    )
+    found = fitted(replace(EMPTY, held=held))
+    assert len(compact(found)) <= LIMIT
+    assert found["held"][0]["lease_id"] == "L-00000"
+    assert found["omitted"] == [
+        {"what": "held", "count": 900 - len(found["held"]), "how": "report on the leases that are shown first"}
+    ]
 
 
 def test_a_policy_of_many_overrides_is_cut_at_the_overrides() -> None:

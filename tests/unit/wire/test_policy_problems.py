@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -61,7 +62,7 @@ BAD = [
     ({"groups": {"g": {"qota": 1}}}, "groups/g/qota", "unknown key, the nearest known one is quota"),
     ({"agents": {"w*": {"capabilities": "gpu"}}}, "agents/w*/capabilities", "should be a list"),
     ({"agents": {"w*": {"capabilities": [""]}}}, "agents/w*/capabilities/0", "should have at least 1 character"),
-    ({"agents": {"w*": {"slot": 1}}}, "agents/w*/slot", "unknown key, the nearest known one is capabilities"),
+    ({"agents": {"w*": {"slot": 1}}}, "agents/w*/slot", "unknown key, the nearest known one is slots"),
     ({"fairness_window": 0}, "fairness_window", AT_LEAST_1),
     ({"deadline_horizon_seconds": -1}, "deadline_horizon_seconds", AT_LEAST_0),
     ({"gates": {"approval_required_for": ["x"]}}, "gates/approval_required_for/0", f"should be {RISKS}"),
@@ -71,8 +72,8 @@ BAD = [
     ({"affinity": {"require_path": "yes"}}, "affinity/require_path", "should be a valid boolean"),
     ({"affinity": {"scop": "pool"}}, "affinity/scop", "unknown key, the nearest known one is scope"),
     ({"slot": 3}, "slot", "unknown key, the nearest known one is slots"),
-    ({"a/b": 1}, "(not a name)", "unknown key, the nearest known one is slots"),
-    ({"[key]": 1}, "(not a name)", "unknown key, the nearest known one is slots"),
+    ({"a/b": 1}, "(not a name)", "unknown key, the nearest known one is agent_slots"),
+    ({"[key]": 1}, "(not a name)", "unknown key, the nearest known one is agent_slots"),
 ]
 
 
@@ -120,3 +121,21 @@ def test_very_much_that_is_wrong_is_counted() -> None:
         read_policy({f"unknown_key_number_{place}": 1 for place in range(100)})
     names = [f"unknown_key_number_{place}" for place in range(10)]
     assert (refused.value.hint, refused.value.details["fields"]) == (BY_HAND, names)
+
+
+def _slips() -> list[dict[str, Any]]:
+    """A misspelt key in every object that a policy has."""
+    found: list[dict[str, Any]] = []
+    for each in fields(SchedulePolicy):
+        kind = get_type_hints(SchedulePolicy)[each.name]
+        if is_dataclass(kind):
+            found.append({each.name: {"xyzzy": 1}})
+        elif get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
+            found.append({each.name: {"name": {"xyzzy": 1}}})
+    return found
+
+
+@pytest.mark.parametrize("record", _slips(), ids=lambda record: next(iter(record)))
+def test_a_misspelt_key_is_named_wherever_it_stands(record: dict[str, Any]) -> None:
+    with pytest.raises(PolicyInvalid, match="xyzzy: unknown key, the nearest known one is "):
+        read_policy(record)

@@ -21,7 +21,7 @@ from metagit_mcp.wire.requests import (
     parse_request,
 )
 
-LIMIT = "limit: How many nodes to plan, each for another agent."
+LIMIT = "limit: How many nodes: with claim all for this agent, else each for another."
 ONLY = "graph_id: Only this graph. Task graph (Group) id; the file name under tasks/graphs without .json."
 IDS = "must be letters, digits and '_', '.', '-' only"
 WHOLE = "should be a valid integer"
@@ -106,7 +106,10 @@ def test_an_agent_id_may_have_more_signs() -> None:
 
 
 def test_an_unknown_argument_is_refused_with_what_may_be_meant() -> None:
-    known = "agent_id, capabilities, detail, graph_id, limit, preview"
+    known = (
+        "action_id, agent_id, capabilities, claim, detail, graph_id, lease_seconds, limit, new_session, preview, "
+        "wait_seconds"
+    )
     assert refused(NextRequest, limmit=1) == (
         "unknown argument limmit",
         f"Did you mean limit? Known: {known}.",

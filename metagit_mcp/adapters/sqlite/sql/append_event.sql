@@ -1,0 +1,1 @@
+INSERT INTO event (position, kind, version, body) VALUES (?, ?, ?, ?);

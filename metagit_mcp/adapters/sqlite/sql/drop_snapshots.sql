@@ -1,0 +1,1 @@
+DELETE FROM snapshot WHERE position < (SELECT max(position) FROM snapshot);

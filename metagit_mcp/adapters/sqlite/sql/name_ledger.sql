@@ -1,0 +1,1 @@
+INSERT INTO ledger (workspace_id) VALUES (?);

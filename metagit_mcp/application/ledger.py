@@ -1,0 +1,165 @@
+"""The ledger as it is now: folds what any process appended, and appends what is decided here. Decides nothing.
+
+Not for two threads at a time: `Current` sees to that. The kinds of events are loaded when there is one.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.domain.work import NodeKey
+from metagit_mcp.errors import MetagitError
+from metagit_mcp.ports import EventStore, Ids, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+
+if TYPE_CHECKING:
+    from metagit_mcp.domain.events import Event
+
+# A snapshot costs as much as some events for each node that it holds.
+_SNAPSHOT_AFTER: Final = 1_000
+_EVENTS_PER_ITEM: Final = 2
+
+
+Touched = set[NodeKey] | None
+
+
+class Ledger:
+    """The state of all work, as of the events folded so far. `touched` are the nodes whose state may have changed.
+
+    `touched` is None when everything may be another: a ledger that was read anew. Whoever follows clears it.
+    """
+
+    def __init__(self, store: EventStore, ids: Ids) -> None:
+        """Read nothing yet."""
+        self.state = LedgerState()
+        self.mark = LedgerMark()
+        self.touched: Touched = set()
+        self._store = store
+        self._ids = ids
+        self._snapshot_at = 0
+
+    def is_behind(self) -> bool:
+        """Say whether another process appended something since; cheap, asked before every answer."""
+        return self._store.mark() != self.mark
+
+    def follow(self) -> None:
+        """Fold what was appended since.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read.
+        """
+        mark = self._store.mark()
+        if mark == self.mark:
+            return
+        if mark.workspace_id != self.mark.workspace_id or mark.position < self.mark.position:
+            self._restart(mark, self._store.snapshot() if mark.position else None)
+        try:
+            self._fold(self._store.read(self.mark.position))
+        except MetagitError:
+            self.forget()
+            raise
+
+    def _restart(self, mark: LedgerMark, snapshot: StoredSnapshot | None) -> None:
+        from metagit_mcp.wire.ledger_codec import read_state  # noqa: PLC0415 - a workspace without a ledger needs none of it
+
+        kept = None
+        if snapshot is not None and is_of(snapshot, mark):
+            kept = read_state(snapshot.version, snapshot.body)
+        at = 0 if snapshot is None or kept is None else snapshot.position
+        self.state, self.touched = kept or LedgerState(), None
+        self.mark = LedgerMark(workspace_id=mark.workspace_id, position=at)
+        self._snapshot_at = at
+
+    def forget(self) -> None:
+        """Throw the state away, which events were applied to that were not kept; it is read anew."""
+        self.state, self.mark, self.touched, self._snapshot_at = LedgerState(), LedgerMark(), None, 0
+
+    def _fold(self, stored: Iterable[StoredEvent]) -> None:
+        from metagit_mcp.domain.replay import happen  # noqa: PLC0415 - a workspace without a ledger needs none of it
+        from metagit_mcp.wire.ledger_codec import read_event  # noqa: PLC0415 - a workspace without a ledger needs none of it
+
+        position = self.mark.position
+        for each in stored:
+            key = happen(self.state, read_event(each.kind, each.version, each.body))
+            if key is not None and self.touched is not None:
+                self.touched.add(key)
+            position = each.position
+        self.mark = LedgerMark(workspace_id=self.mark.workspace_id, position=position)
+
+    @contextmanager
+    def writing(self) -> Iterator["LedgerTurn"]:
+        """Be the one writer for the block; what it let happen is durable when the block ends.
+
+        Raises:
+            StoreUnavailable, ReadOnlyWorkspace, StoreCorrupt, StoreTooNew: it cannot be written; nothing happened.
+        """
+        try:
+            with self._store.writing(self.mark, self._ids.new) as writer:
+                if writer.is_other:
+                    self._restart(writer.mark, writer.restart)
+                self._fold(self._news_of(writer))
+                yield LedgerTurn(self, writer)
+        except BaseException:
+            self.forget()
+            raise
+        self._keep_snapshot()
+
+    def _news_of(self, writer: LedgerWriter) -> Iterable[StoredEvent]:
+        """Return what this state lacks: more than the news where the snapshot that they follow is of no use."""
+        if writer.restart is None or writer.restart.position == self.mark.position:
+            return writer.news
+        return self._store.read(self.mark.position)
+
+    def let_happen(self, events: "Iterable[Event]") -> None:
+        """Apply events that the writer has."""
+        from metagit_mcp.domain.evolve import evolve_all  # noqa: PLC0415 - a workspace without a ledger needs none of it
+
+        happened = list(events)
+        keys = evolve_all(self.state, happened)
+        if self.touched is not None:
+            self.touched |= keys
+        position = self.mark.position + len(happened)
+        self.mark = LedgerMark(workspace_id=self.mark.workspace_id, position=position)
+
+    def _keep_snapshot(self) -> None:
+        items = sum(map(len, self.state.items.values()))
+        if self.mark.position - self._snapshot_at >= max(_SNAPSHOT_AFTER, _EVENTS_PER_ITEM * items):
+            self._store.keep(snapshot_of(self.state, self.mark))
+            self._snapshot_at = self.mark.position
+
+
+def snapshot_of(state: LedgerState, mark: LedgerMark) -> StoredSnapshot:
+    """Return the state as it is kept with the ledger that led to it."""
+    from metagit_mcp.wire.ledger_codec import STATE_VERSION, state_record  # noqa: PLC0415 - a workspace without a ledger needs none of it
+
+    return StoredSnapshot(
+        workspace_id=mark.workspace_id, position=mark.position, version=STATE_VERSION, body=state_record(state)
+    )
+
+
+def is_of(snapshot: StoredSnapshot, mark: LedgerMark) -> bool:
+    """Say whether a snapshot is one of the ledger that stands at `mark`: any other is passed over."""
+    return snapshot.workspace_id == mark.workspace_id and snapshot.position <= mark.position
+
+
+class LedgerTurn:
+    """The writer's turn: the state, and the way to let events happen."""
+
+    def __init__(self, ledger: Ledger, writer: LedgerWriter) -> None:
+        """Begin the turn."""
+        self._ledger = ledger
+        self._writer = writer
+
+    @property
+    def workspace_id(self) -> str:
+        """The id of the workspace, drawn with its ledger."""
+        return self._writer.mark.workspace_id
+
+    def happen(self, events: "Iterable[Event]") -> None:
+        """Append events and apply them."""
+        from metagit_mcp.wire.ledger_codec import event_record  # noqa: PLC0415 - a workspace without a ledger needs none of it
+
+        several = list(events)
+        if several:
+            self._writer.append([event_record(event) for event in several])
+            self._ledger.let_happen(several)

@@ -1,0 +1,76 @@
+"""A command's turn as the one writer: what is there, and the way to let events happen. Decides nothing itself."""
+
+from collections.abc import Iterable
+
+from metagit_mcp.application.ledger import LedgerTurn
+from metagit_mcp.application.shared import Shared, View
+from metagit_mcp.domain.decide import Command, decide
+from metagit_mcp.domain.events import Event
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.work import NodeKey
+from metagit_mcp.ports import Ids, WorkspaceImage
+
+
+class Turn:
+    """The state with what happened in this turn; the queue follows each event at once."""
+
+    def __init__(self, shared: Shared, writer: LedgerTurn, ids: Ids) -> None:
+        """Begin, with everything in it that happened without a command."""
+        self.instant = shared.clock.instant()
+        # Whether the call ended a session and opened the next one.
+        self.opened_session = False
+        self._shared = shared
+        self._writer = writer
+        self._ids = ids
+        self.happen(shared.unwritten_events(self.instant))
+
+    @property
+    def state(self) -> LedgerState:
+        """The state of all work."""
+        return self._shared.ledger.state
+
+    @property
+    def workspace_id(self) -> str:
+        """The id of the workspace."""
+        return self._writer.workspace_id
+
+    @property
+    def image(self) -> WorkspaceImage:
+        """What the files say."""
+        return self._shared.image
+
+    @property
+    def policy(self) -> SchedulePolicy:
+        """The policy; where it cannot be used, the last one that could: reports never need it (interfaces.md §1)."""
+        return self._shared.policy
+
+    def view(self) -> View:
+        """Return the view of this turn.
+
+        Raises:
+            PolicyInvalid: policy.json cannot be used.
+        """
+        return self._shared.view(self.instant)
+
+    def row(self, key: NodeKey) -> TaskNode | None:
+        """Return a node as its file says it, or None."""
+        return self._shared.reconciliation.row(self.image.graphs, key)
+
+    def happen(self, events: Iterable[Event]) -> None:
+        """Let events happen."""
+        self._writer.happen(events)
+        self._shared.follow_ledger()
+
+    def decide(self, command: Command) -> str | None:
+        """Carry out a command; return the id of the lease that it is about.
+
+        Raises:
+            MetagitError: it is refused. What the refusal rests on has happened all the same.
+        """
+        decided = decide(self.state, command, self.policy, self.instant, self._ids.new)
+        self.happen(decided.events)
+        if decided.refusal is not None:
+            raise decided.refusal
+        return decided.lease_id

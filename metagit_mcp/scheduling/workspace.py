@@ -1,0 +1,268 @@
+"""All Groups' queues and what each asker's moment made of them, kept in step with files and ledger. Makes no plan.
+
+A cycle after a change costs the changed nodes or Groups, and one without a change only its picks.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from metagit_mcp.domain.policy import micros, slots_of_agent, uses_of_agent
+from metagit_mcp.domain.state import LedgerState, pause_key
+from metagit_mcp.domain.work import NodeKey, Pause, ResourceClosure
+from metagit_mcp.scheduling.demand import Units
+from metagit_mcp.scheduling.eligibility import AgentSlots, Situation
+from metagit_mcp.scheduling.holdings import Changed, Holdings, live_lease
+from metagit_mcp.scheduling.holds import Holds, holds_of
+from metagit_mcp.scheduling.moment import Moment
+from metagit_mcp.scheduling.queue import GroupQueue, group_queue
+from metagit_mcp.scheduling.quiet import Quiet, quiet_between
+from metagit_mcp.scheduling.snapshot import Asker, Snapshot
+from metagit_mcp.scheduling.terms import cold_from, repository_terms
+
+# Askers that bring the same and may use the same worktrees see the same moment, so few are ever needed at a time.
+_MOMENTS_KEPT: Final = 64
+_AGENTS_KEPT: Final = 1024
+_PAUSE_ORDER: Final = ("workspace", "group", "agent", "resource")
+
+
+class WorkspaceQueue:
+    """All Groups' queues and the moments of the askers seen since the last change of the whole."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Build every Group's queue."""
+        self.snapshot = snapshot
+        self.now = snapshot.now
+        self.groups: dict[str, GroupQueue] = {}
+        self.holdings = Holdings(snapshot.work.leases.values())
+        self._pauses: dict[str, Pause] = dict(snapshot.work.pauses)
+        self._closures: dict[str, ResourceClosure] = dict(snapshot.work.closures)
+        self._moments: dict[tuple[str, frozenset[str], Units], Moment] = {}
+        self._own_units: dict[str, Units] = {}
+        self._named: set[str] = set()
+        self._observed = 0
+        self._is_fair = False
+        self._holds: dict[str, Holds] = {}
+        self._quiet = Quiet()
+        self._rebuild(set(snapshot.graphs))
+
+    # --- files, policy, time
+
+    def go_on(self, now: datetime) -> None:
+        """Go on to another instant; while time alone changes nothing, nothing is looked at."""
+        if self._quiet.holds_at(now):
+            self.now = now
+        else:
+            self.refresh(replace(self.snapshot, now=now))
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Take over another snapshot; only Groups that it, the policy or the time changed are built again.
+
+        What happened to the same ledger state is taken over by `follow`; another state is compared node by node.
+        """
+        before, self.snapshot = self.snapshot, snapshot
+        self.now = snapshot.now
+        is_quiet = self._quiet.holds_at(snapshot.now)
+        same_policy = before.policy is snapshot.policy
+        if same_policy:
+            outdated = set(self._outdated(before, is_quiet=is_quiet))
+        else:
+            outdated = snapshot.graphs.keys() | self.groups.keys()
+            self._own_units.clear()
+        if before.work is not snapshot.work:
+            self._take_over(snapshot.work)
+        same_view = same_policy and before.surroundings is snapshot.surroundings and before.work is snapshot.work
+        if not (same_view and is_quiet):
+            self._moments.clear()
+        if outdated or not (same_view and is_quiet):
+            self._rebuild(outdated)
+
+    def _outdated(self, before: Snapshot, *, is_quiet: bool) -> Iterator[str]:
+        """Yield the Groups that came, went or changed, by their files, their approvals, their work or the time."""
+        now, graphs, work = self.snapshot.now, self.snapshot.graphs, self.snapshot.work
+        if before.graphs is not graphs:
+            yield from self.groups.keys() - graphs.keys()
+            yield from (graph_id for graph_id, loaded in graphs.items() if before.graphs.get(graph_id) is not loaded)
+        old, new = before.approvals, self.snapshot.approvals
+        if old is not new:
+            named = (old.keys() | new.keys()) & graphs.keys()
+            yield from (graph_id for graph_id in named if old.get(graph_id) != new.get(graph_id))
+        if before.work is not work:
+            yield from (graph_id for graph_id, group in self.groups.items() if group.is_behind(work))
+        if not is_quiet:
+            yield from (graph_id for graph_id, group in self.groups.items() if not group.quiet.holds_at(now))
+
+    def _take_over(self, work: LedgerState) -> None:
+        self.holdings = Holdings(work.leases.values())
+        self._pauses, self._closures = dict(work.pauses), dict(work.closures)
+
+    def _rebuild(self, graph_ids: set[str]) -> None:
+        fair = self._fair_repositories(graph_ids)
+        for graph_id in sorted(graph_ids):
+            self._holds.pop(graph_id, None)
+            before = self.groups.pop(graph_id, None)
+            self._observed -= before.observed_slots if before is not None else 0
+            loaded = self.snapshot.graphs.get(graph_id)
+            if loaded is not None:
+                approvals = self.snapshot.approvals.get(graph_id, ())
+                made = group_queue(loaded, self.snapshot.policy, approvals, self.now, self.snapshot.work)
+                self.groups[graph_id] = made
+                self._observed += made.observed_slots
+        self._is_fair = any(group.weights.fairness for group in self.groups.values())
+        self._named = _named_in(self.groups.values())
+        for moment in self._moments.values():
+            moment.forget(graph_ids)
+        if fair != self._fair_repositories(graph_ids):
+            self._moments.clear()
+        self._meet()
+        self._quiet = quiet_between(self._timers(), self.now)
+
+    def _fair_repositories(self, graph_ids: Iterable[str]) -> set[str] | None:
+        """Return the repositories with ready nodes in these Groups, where fairness asks who is under-represented."""
+        if not self._is_fair:
+            return None
+        return {name for each in graph_ids if each in self.groups for name in self.groups[each].repositories}
+
+    def _meet(self) -> None:
+        """Tell the moments how many slots are in use."""
+        running = self.holdings.slots + self._observed
+        if any(moment.situation.observed != self._observed for moment in self._moments.values()):
+            # What a run without a lease holds, no wide node can drain.
+            self._moments.clear()
+        for moment in self._moments.values():
+            moment.meet(running)
+
+    def _timers(self) -> Iterator[datetime]:
+        for group in self.groups.values():
+            yield from group.quiet.bounds()
+        yield from (pause.until for pause in self._pauses.values() if pause.until is not None)
+        yield from (closure.until for closure in self._closures.values())
+        for tree in self.snapshot.surroundings.worktrees:
+            end = cold_from(tree, self.snapshot.policy.affinity.max_age_seconds)
+            if end is not None:
+                yield end
+
+    # --- the ledger
+
+    def follow(self, work: LedgerState, touched: Collection[NodeKey]) -> None:
+        """Take over what happened: `touched` are all nodes whose item, lease or approvals may be other than before.
+
+        Pauses and closures are compared. The state may be another one than the last, such as a branch of it, as long
+        as `touched` names every node in which the two differ.
+        """
+        if self.snapshot.work is not work or self.snapshot.now != self.now:
+            self.snapshot = replace(self.snapshot, work=work, now=self.now)
+        if self._pauses != work.pauses or self._closures != work.closures:
+            self._pauses, self._closures = dict(work.pauses), dict(work.closures)
+            self._moments.clear()
+            self._quiet = quiet_between(self._timers(), self.now)
+        changed = Changed()
+        by_graph: dict[str, list[str]] = {}
+        for key in touched:
+            self.holdings.put(key, live_lease(work.item(key), work), changed)
+            if key[0] in self.groups:
+                by_graph.setdefault(key[0], []).append(key[1])
+        fair = self._fair_repositories(by_graph)
+        outdated = {graph_id for graph_id, node_ids in by_graph.items() if not self._follow(graph_id, node_ids)}
+        if outdated:
+            self._rebuild(outdated)
+        if fair != self._fair_repositories(by_graph):
+            self._moments.clear()
+        self._meet()
+        self._contend(changed)
+
+    def _follow(self, graph_id: str, node_ids: list[str]) -> bool:
+        """Let one Group follow, and the moments look at the lanes that changed; False: it is to be built anew."""
+        group = self.groups[graph_id]
+        observed, quiet, named = group.observed_slots, group.quiet, set(group.named)
+        places = group.follow(self.snapshot.work, node_ids, self.now)
+        if places is None:
+            return False
+        self._holds.pop(graph_id, None)
+        self._observed += group.observed_slots - observed
+        for moment in self._moments.values():
+            moment.mark(graph_id, places)
+        if group.quiet is not quiet:
+            self._quiet = quiet_between([*self._quiet.bounds(), *group.quiet.bounds()], self.now)
+        if named != group.named.keys():
+            self._named = _named_in(self.groups.values())
+        return True
+
+    def _contend(self, changed: Changed) -> None:
+        """Let the moments look again at the lanes that feel what leases hold in another way now."""
+        for key, moment in list(self._moments.items()) if changed else ():
+            situation = moment.situation
+            if moment.is_overtaken():
+                del self._moments[key]
+                continue
+            for graph_id, group in self.groups.items():
+                capacities, units = situation.capacities, situation.units
+                felt = set(group.needs.that_feel(changed, self.holdings, capacities, units))
+                if felt:
+                    moment.mark(graph_id, felt)
+
+    # --- what is kept
+
+    def holds(self, graph_id: str) -> Holds:
+        """Return the Group's nodes that wait, for a person or for something else; kept until the Group changes."""
+        found = self._holds.get(graph_id)
+        if found is None:
+            found = self._holds[graph_id] = holds_of(self.groups[graph_id].rules)
+        return found
+
+    def agent_slots(self, asker: Asker) -> AgentSlots:
+        """Return how many leases the asker holds, and how many it may."""
+        limit = slots_of_agent(self.snapshot.policy, asker.agent_id)
+        return AgentSlots(held=self.holdings.by_agent.get(asker.agent_id, 0), limit=limit)
+
+    def units_of(self, agent_id: str) -> Units:
+        """Return what each lease of the agent takes besides what its node uses."""
+        found = self._own_units.get(agent_id)
+        if found is None:
+            if len(self._own_units) >= _AGENTS_KEPT:
+                self._own_units.clear()
+            uses = uses_of_agent(self.snapshot.policy, agent_id)
+            found = self._own_units[agent_id] = tuple(sorted((name, n) for name, n in uses.items() if n > 0))
+        return found
+
+    def moment(self, asker: Asker) -> Moment:
+        """Return what this asker sees, kept until something changes the whole of it.
+
+        Only who owns or gave back something, is paused or has worktrees of its own is told apart by its id.
+        """
+        agent_id, units = asker.agent_id, self.units_of(asker.agent_id)
+        is_paused = bool(self._pauses) and pause_key("agent", agent_id) in self._pauses
+        if not (is_paused or agent_id in self._named or self.snapshot.policy.affinity.scope == "agent"):
+            agent_id = ""
+        key = (agent_id, asker.capabilities, units)
+        found = self._moments.get(key)
+        if found is None:
+            if len(self._moments) >= _MOMENTS_KEPT:
+                del self._moments[next(iter(self._moments))]
+            found = self._moments[key] = self._moment(Asker(agent_id=agent_id, capabilities=asker.capabilities), units)
+        return found
+
+    def _moment(self, asker: Asker, units: Units) -> Moment:
+        policy = self.snapshot.policy
+        terms = repository_terms(asker, self.snapshot, self.groups.values())
+        pauses = [pause for pause in self._pauses.values() if pause.until is None or pause.until > self.now]
+        situation = Situation(
+            slots=policy.slots,
+            running=self.holdings.slots + self._observed,
+            observed=self._observed,
+            skipped_repositories=frozenset(
+                key for key, each in terms.items() if each.pressured and policy.skip_on_merge_pressure
+            ),
+            pauses=sorted(pauses, key=lambda pause: (_PAUSE_ORDER.index(pause.scope), pause.name)),
+            closures={name: each for name, each in self._closures.items() if each.until > self.now},
+            capacities={name: each.capacity for name, each in policy.resources.items()},
+            holdings=self.holdings,
+            units=units,
+        )
+        return Moment(asker, situation, terms, micros(policy.merge_pressure_penalty), self.groups)
+
+
+def _named_in(groups: Iterable[GroupQueue]) -> set[str]:
+    """Return the agents that own a node which nobody else may have, or gave one back."""
+    return {name for group in groups for name in group.named}
