@@ -101,11 +101,11 @@ class Schedule:
         return bool(plan(view.queue, asker, 1, request.graph_id).picks)
 
     async def _claimed(self, request: NextRequest, *, is_first: bool) -> NextAnswer:
-        taken: list[ScheduleDecision] = []
-        # The same call of another agent is another command.
         from metagit_mcp.application.actions import once  # noqa: PLC0415 - the decider is loaded by the first command
 
+        taken: list[ScheduleDecision] = []
         claims = self._claims()
+        # The same call of another agent is another command.
         request = replace(request, agent_id=claims.agent_of(request.agent_id))
         # One call opens one session, however often it tries.
         trying = replace(request, new_session=request.new_session and is_first)
