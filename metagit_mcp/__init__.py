@@ -11,6 +11,7 @@ Where to look, in two minutes:
 * May this node run now, and what speaks against it?  `scheduling/eligibility.py`
 * What is a node worth?                               `scheduling/scoring.py`
 * Who is next, and why?                               `scheduling/cycle.py`, in words: `scheduling/explain.py`
+* Whose turn is it, and what was who charged?         `scheduling/fairness.py`, `domain/charging.py`
 * What can happen to work, and what leads to what?    `domain/events.py`, `domain/transitions.py`
 * Is it allowed, and what follows from it?            `domain/decide.py`, `domain/evolve.py`
 * What does one question do from start to end?        `application/`

@@ -29,9 +29,10 @@ from metagit_mcp.application.write_back import WriteBack
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.ports import Clock, Ids, Waits
 from metagit_mcp.settings import Settings
-from metagit_mcp.wire.responses import WorkspacePlace
+from metagit_mcp.wire.status_answers import WorkspacePlace
 
 if TYPE_CHECKING:
+    from metagit_mcp.adapters.simulation_picture import SimulationArtist
     from metagit_mcp.application.claims import Claims
     from metagit_mcp.application.keeping import Keeping
     from metagit_mcp.application.maintenance import Maintenance
@@ -49,6 +50,7 @@ __all__ = [
     "init_workspace",
     "open_application",
     "place_of",
+    "simulation_artist",
 ]
 
 
@@ -141,6 +143,17 @@ def open_application(settings: Settings, *, surface: Surface, waits: Waits) -> A
     """
     _arm(settings.fault)
     return Application(settings, surface=surface, waits=waits)
+
+
+def simulation_artist() -> "SimulationArtist":
+    """Return what draws simulated runs.
+
+    Raises:
+        InvalidInput: what it draws with is not installed.
+    """
+    from metagit_mcp.adapters.simulation_picture import SimulationArtist
+
+    return SimulationArtist()
 
 
 def _changes(settings: Settings, surface: Surface, root: str) -> Changes:

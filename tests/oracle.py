@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from tests.oracle_needs import agents_like, collide, contended, paused, spent, units
+from tests.oracle_needs import agents_like, contended, paused, spent
 from tests.oracle_world import (
     FINISHED,
     Found,
@@ -30,7 +30,7 @@ from tests.oracle_world import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from metagit_mcp.domain.policy import SchedulePolicy
     from metagit_mcp.domain.tasks import TaskNode
@@ -205,13 +205,12 @@ def quota(world: World, graph_id: str) -> int | None:
     return world.policy.groups[graph_id].quota if graph_id in world.policy.groups else None
 
 
-def situational_reasons(world: World, graph_id: str, node: TaskNode, *, agent: bool = True) -> list[str]:
-    """The kinds of the reasons that lie in who asks and in what else runs."""
+def standing_reasons(world: World, graph_id: str, node: TaskNode) -> list[str]:
+    """The kinds of the reasons that lie in who asks and in what else runs, but for the slots in use."""
     item, limit, total = item_of(world, graph_id, node), quota(world, graph_id), world.policy.slots
-    wanted, used = slots(node), all_running(world)
-    found = ["owned"] * (
-        item is not None and item.state == "queued" and item.owner is not None and item.owner != world.agent_id
-    )
+    wanted = slots(node)
+    waits = item is not None and item.state == "queued" and item.owner is not None
+    found = ["owned"] * (item is not None and waits and item.owner != world.agent_id)
     found += ["paused"] * paused(world, graph_id, node)
     found += ["budget_exhausted"] * spent(world, graph_id, node)
     found += ["capability_missing"] * len(set(node.capabilities or ()) - world.capabilities)
@@ -222,12 +221,49 @@ def situational_reasons(world: World, graph_id: str, node: TaskNode, *, agent: b
     if total is not None:
         too_wide = too_wide or wanted > total or (wanted > 1 and wanted > total - all_observed(world))
     found += ["never_fits"] * too_wide
-    found += ["merge_pressure"] * (world.policy.skip_on_merge_pressure and pressured(world, place(node)))
-    found += ["group_quota"] * (limit is not None and running(world, graph_id) + wanted > limit)
+    return found + ["merge_pressure"] * (world.policy.skip_on_merge_pressure and pressured(world, place(node)))
+
+
+def situational_reasons(world: World, graph_id: str, node: TaskNode, *, agent: bool = True) -> list[str]:
+    """The kinds of the reasons that lie in who asks and in what else runs."""
+    limit, total = quota(world, graph_id), world.policy.slots
+    wanted, used = slots(node), all_running(world)
+    found = standing_reasons(world, graph_id, node)
+    found += ["group_quota"] * (
+        limit is not None and (running(world, graph_id) + wanted > limit or stopped(world, graph_id))
+    )
     own = [each.slots for each in agents_like(world) if each.slots is not None]
     held = sum(1 for each in world.leases if each.agent_id == world.agent_id)
     found += ["agent_slots"] * (agent and held >= min(own, default=world.policy.agent_slots))
+    found += ["reserved"] * reserved(world, graph_id, node)
     return found + ["no_slot"] * (total is not None and used + wanted > total)
+
+
+def stopped(world: World, graph_id: str) -> bool:
+    """Where no other start may pass a node that lacks only quota, a Group whose best node does gives nothing."""
+    if world.policy.drain_limit or quota(world, graph_id) is None:
+        return False
+    return world.once(("stopped", graph_id), lambda: _best(world, graph_id)[1])
+
+
+def reserved(world: World, graph_id: str, node: TaskNode) -> bool:
+    """What is too wide keeps its place in its Group: no other node of it takes the slots that are free."""
+    total = world.policy.slots
+    if total is None or slots(node) > total - all_running(world) or stopped(world, graph_id):
+        return False
+    best = world.once(("best", graph_id), lambda: _best(world, graph_id)[0])
+    return best is not None and slots(best) > total - all_running(world)
+
+
+def _best(world: World, graph_id: str) -> tuple[TaskNode | None, bool]:
+    """The best node that only needs free slots, and whether the best of all lacks quota."""
+    nodes = nodes_of(world, graph_id).values()
+    ready = [node for node in nodes if not own_reasons(world, graph_id, node)]
+    every = _in_order(world, [(graph_id, node) for node in ready if not standing_reasons(world, graph_id, node)])
+    limit = quota(world, graph_id)
+    free = None if limit is None else limit - running(world, graph_id)
+    fitting = [node for _, node in every if free is None or slots(node) <= free]
+    return (fitting[0] if fitting else None), bool(every) and free is not None and slots(every[0][1]) > free
 
 
 def reasons(world: World, graph_id: str, node: TaskNode, *, agent: bool = True) -> list[str]:
@@ -327,38 +363,6 @@ def _in_order(world: World, nodes: Iterable[tuple[str, TaskNode]]) -> list[tuple
         return shunned(found.graph_id, node), -found.score, tokens(node), found.node_id, found.graph_id
 
     return sorted(found, key=key)
-
-
-def plan(world: World, limit: int, graph_id: str | None = None) -> list[Found]:
-    """The first `limit` of the order that fit, each taking what it needs before the next is looked at."""
-    scope = [(name, node) for name, node in every_node(world) if graph_id in {None, name}]
-    order = _in_order(world, [each for each in scope if not reasons(world, *each, agent=False)])
-    picks: list[tuple[Found, TaskNode]] = []
-    for found, node in order:
-        if _fits(world, found, node, picks):
-            picks.append((found, node))
-    return [found for found, _ in picks[:limit]]
-
-
-def _fits(world: World, found: Found, node: TaskNode, picks: Sequence[tuple[Found, TaskNode]]) -> bool:
-    used = sum(slots(each) for _, each in picks)
-    own = sum(slots(each) for other, each in picks if other.graph_id == found.graph_id)
-    limit = quota(world, found.graph_id)
-    if world.policy.slots is not None and all_running(world) + used + slots(node) > world.policy.slots:
-        return False
-    if limit is not None and running(world, found.graph_id) + own + slots(node) > limit:
-        return False
-    for name, number in units(world, node).items():
-        held = sum(each.holding.uses.get(name, 0) for each in world.leases)
-        held += sum(units(world, each).get(name, 0) for _, each in picks)
-        if name in world.policy.resources and held + number > world.policy.resources[name].capacity:
-            return False
-    for _, each in picks:
-        if set(each.exclusive or ()) & set(node.exclusive or ()):
-            return False
-        if place(each) == place(node) and collide(each.touches or (), node.touches or ()):
-            return False
-    return True
 
 
 def held_back(world: World, limit: int, graph_id: str | None = None) -> list[Found]:

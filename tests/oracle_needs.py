@@ -13,7 +13,7 @@ from tests.oracle_world import World, item_of, place
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metagit_mcp.domain.policy import AgentPolicy
+    from metagit_mcp.domain.limits import AgentPolicy
     from metagit_mcp.domain.tasks import TaskNode
 
 

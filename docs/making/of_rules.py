@@ -68,9 +68,10 @@ def policy_page() -> str:
     """The keys of the policy."""
     return page(
         "policy.json",
-        "`.metagit/schedule/policy.json` holds what an owner decides about the order of work. A missing file means the "
-        "defaults; an unknown key is refused, and the nearest known one is named. Change it with `metagit-mcp schedule "
-        "policy set`, with the tool `metagit_schedule_policy`, or in an editor: each answer follows the file as it is.",
+        "`.metagit/schedule/policy.json` holds what an owner decides about the order of work and how Groups share it. "
+        "A missing file means the defaults; an unknown key is refused, and the nearest known one is named. Change it "
+        "with `metagit-mcp schedule policy set`, with the tool `metagit_schedule_policy`, or in an editor: each answer "
+        "follows the file as it is.",
         table(("key", "type", "default", "set by", "metagit", "meaning"), policy_rows()),
         "**set by**: keys of RFC-0012 order the work inside a graph, and an agent may set them. The others are "
         "Organization policy: they need `--operator NAME`, or a person at a terminal who types the key's name.\n\n"
@@ -97,7 +98,7 @@ def example_score_reasons() -> list[str]:
         terms=RepositoryTerms(warm=True, under_represented=True, merge_depth=4, pressured=True),
         penalty=2_000_000,
     )
-    return [*reasons(node, scored, SchedulePolicy()), "skipped_due_to_merge_pressure"]
+    return [*reasons(node, scored, SchedulePolicy()), "passed_over=20", "skipped_due_to_merge_pressure"]
 
 
 def reasons_page() -> str:

@@ -37,7 +37,7 @@ def without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no 
 
 def presence(each: Field[Any]) -> str:
     """Return a field's name, marked when it may be absent."""
-    return f"{code(each.name)}{' ?' if each.default is None else ''}"
+    return f"{code(each.metadata.get('alias', each.name))}{' ?' if each.default is None else ''}"
 
 
 def record_rows(shape: type[Any]) -> Iterator[Row]:

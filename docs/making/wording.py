@@ -8,7 +8,8 @@ ANSWER_FIELDS = {
     "budget_left": "What is left of each budgeted figure, all leases of the node counted.",
     "dispatch_hints": "What there is to do, from where to go on, and what dependencies and attempts left.",
     "graph_id": "The task graph.",
-    "held": "Leases that the asker has already: go on with them. Only with `claim`.",
+    "held": "Of `next` with `claim`: leases that the asker has already; go on with them. Of a status: for which node "
+    "slots are kept.",
     "lease": "The lease; after a report only while it goes on.",
     "node_id": "The node.",
     "node_status": "What the node is now: a [state](../explanation/work.md), finer than the status in the file.",
@@ -16,25 +17,29 @@ ANSWER_FIELDS = {
     "pauses": "Where nothing new starts, and who said so.",
     "released_slot": "Whether the lease ended, so that the agent is free.",
     "retry_at": "When a failed node may be tried again.",
+    "charges": "How many of the newest starts the received shares are of: the last two hundred, or all there were.",
     "added": "How many nodes were added.",
     "changed": "Whether anything is different now.",
     "counts": "All nodes by what they are now.",
     "created": "Whether the graph is new.",
     "decisions": "The nodes to work on, best first.",
-    "effect": "The first ten places of the order before and after a `preview`, or a `set` that changed something.",
+    "effect": "Before and after a `preview`, or a `set` that changed something: the first ten places of the order, and "
+    "the guaranteed share of the up to twenty Groups with work whose share changes most, `shares_total` in all.",
     "explain": "The node asked about: every reason against it, its score, its place. Only with `node_id`.",
     "all_finished": "Whether every node of every graph that was asked about is finished.",
     "graph": "The graph, with the nodes that were added.",
-    "groups": "Up to twenty Groups by id; `after_group` gives the following ones.",
+    "groups": "Up to twenty Groups, the most behind their share first; `after_group` gives the following ones.",
     "groups_total": "How many Groups there are.",
     "merge_pressure": "Repositories with queued or running merges.",
-    "needs_person": "Up to twenty nodes or graph files that wait for a person, each with its command or file.",
-    "needs_person_total": "How many such nodes there are.",
+    "needs_person": "Up to twenty pauses, limits, nodes and graph files that need a person, each with its command or "
+    "file.",
+    "needs_person_total": "How many of these there are.",
     "next_step": "What to do now, in one sentence.",
     "node": "The node after the change.",
     "not_eligible": "How many nodes may not start, by their first reason. Each node counts once.",
     "omitted": "What was cut to keep the answer under 40,000 bytes, and how to get it.",
     "policy": "The policy in force; `preview` shows the one it would be. In a status only the keys of RFC-0012.",
+    "preempt_requested": "Whether somebody waits for the slot: report a checkpoint and `paused` as soon as it is safe.",
     "ready_count": "Nodes that are ready by status and dependencies.",
     "recent_decisions": "The newest lines of the decision log, newest first.",
     "revision": "The policy's revision; a hand edit changes it too.",
@@ -80,7 +85,10 @@ REASONS = {
         "Its write scopes overlap those of a node at work in the same repository; the detail is which, and where.",
         "that node's end",
     ),
-    "resource_busy": ("Too few units of a resource are left; units held and capacity.", "work that finishes"),
+    "resource_busy": (
+        "Too few units of a resource are left; units held and capacity.",
+        "work that finishes, or, where it needs more than all, whoever owns the policy",
+    ),
     "resource_closed": ("A resource turned an agent away; the detail is until when it is closed.", "time"),
     "never_fits": ("It needs more slots than a limit can ever give.", "whoever owns the policy"),
     "merge_pressure": (
@@ -88,10 +96,17 @@ REASONS = {
         "merges that finish",
     ),
     "group_quota": (
-        "Its Group has no room under its quota; the detail is slots in use and quota.",
+        "Its Group has no room under its quota, or keeps it for its best node; the detail is slots in use and quota.",
         "work that finishes",
     ),
-    "agent_slots": ("The asker holds as many leases as it may.", "the asker's own reports"),
+    "agent_slots": (
+        "The asker holds as many leases as it may.",
+        "the asker's own reports, or, where it may hold none, whoever owns the policy",
+    ),
+    "reserved": (
+        "The free slots are kept for another node: a wide one, or one for which others were asked to pause.",
+        "that node's start, or the end of the hold",
+    ),
     "no_slot": ("The workspace has no free slot for it; the detail is slots in use and limit.", "work that finishes"),
 }
 
@@ -123,5 +138,7 @@ SCORE_REASONS = {
     "urgency": "The requested urgency: -1 routine, 1 high, 2 critical. Only if it counts.",
     "deadline": "The node is due soon. Only if it counts.",
     "merge_pressure": "Queued and running merges of the repository, and the penalty that they cost.",
+    "passed_over": "The node was passed over in so many starts of its Group, and is taken for that: the guard of "
+    "`pass_over_limit`.",
     "skipped_due_to_merge_pressure": "The node was left out; it stands in `skipped`, never in `decisions`.",
 }

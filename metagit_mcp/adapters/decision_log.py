@@ -14,11 +14,11 @@ from typing import Any, Final
 from metagit_mcp.adapters.files import make_folder
 from metagit_mcp.adapters.follow_up import follow_up
 from metagit_mcp.adapters.json_lines import Tail, append_lines, tail_lines
-from metagit_mcp.adapters.layout import AUDIT, DECISIONS, EVENTS, SCHEDULE, SCHEDULER_EVENTS, TASK_EVENTS
+from metagit_mcp.adapters.layout import AUDIT, DECISIONS, SCHEDULER_EVENTS, TASK_EVENTS
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.text import is_id, shown
 from metagit_mcp.errors import StoreUnavailable
-from metagit_mcp.wire.codec import Json, adapter, parse_json, plain
+from metagit_mcp.wire.codec import Json, adapter, ascii_line, parse_json, plain
 
 # However rarely a graph is decided on, no more lines are looked at for it.
 _FURTHEST: Final = 10_000
@@ -39,6 +39,7 @@ class DecisionLogFiles:
         """Touch nothing yet."""
         self._root = root
         self._answered: tuple[object, Recent] | None = None
+        self._found: tuple[object, Sequence[LoggedDecision]] | None = None
 
     def recent(self, count: int, graph_id: str | None = None) -> Recent:
         """Return up to `count` newest decisions, newest first, and warnings about lines that cannot be read.
@@ -68,19 +69,25 @@ class DecisionLogFiles:
             reach = min(_FURTHEST, reach * 8)
 
     def at_state(self, state_version: str, reach: int) -> Sequence[LoggedDecision]:
-        """Return the decisions at one state among the newest `reach` lines; see `ports.DecisionLog`."""
+        """Return the decisions at one state among the newest `reach` lines; see `ports.DecisionLog`.
+
+        Who asks again and again what is next does not have them read again and again: as `recent`.
+        """
+        question = (state_version, reach, _look(f"{self._root}/{DECISIONS}"))
+        if self._found is not None and self._found[0] == question:
+            return self._found[1]
         try:
             tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=reach)
         except StoreUnavailable:
             return ()
         found, _ = _understood(_naming(tail.rows, state_version), reach, None)
-        return tuple(logged for logged in found if logged.state_version == state_version)
+        stated = tuple(logged for logged in found if logged.state_version == state_version)
+        self._found = (question, stated)
+        return stated
 
     def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
         """Append decisions and then their events; one that is killed between the two leaves only the decisions."""
-        if decisions:
-            make_folder(f"{self._root}/{SCHEDULE}", root=self._root)
-            self._append(DECISIONS, "decisions", map(_decision_row, decisions), mode=0o600)
+        self._append(DECISIONS, "decisions", [_decision_row(decision) for decision in decisions], mode=0o600)
         return follow_up(lambda: self._append_events(SCHEDULER_EVENTS, [_event_row(event) for event in events]))
 
     def append_audit(self, events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
@@ -93,13 +100,16 @@ class DecisionLogFiles:
         return follow_up(lambda: self._append_events(TASK_EVENTS, rows))
 
     def _append_events(self, path: str, rows: Sequence[Json]) -> None:
-        if rows:
-            make_folder(f"{self._root}/{EVENTS}", root=self._root)
-            self._append(path, "events", rows, mode=0o644)
+        self._append(path, "events", rows, mode=0o644)
 
-    def _append(self, path: str, kind: str, rows: Iterable[Json], mode: int) -> None:
-        lines = [json.dumps(row, allow_nan=False).encode() for row in rows]
-        append_lines(f"{self._root}/{path}", lines, root=self._root, kind=kind, mode=mode)
+    def _append(self, path: str, kind: str, rows: Sequence[Json], mode: int) -> None:
+        if not rows:
+            return
+        full = f"{self._root}/{path}"
+        # It is there but for the first time; where it leads is looked at for each append.
+        if not os.path.isdir(folder := os.path.dirname(full)):
+            make_folder(folder, root=self._root)
+        append_lines(full, [ascii_line(row) for row in rows], root=self._root, kind=kind, mode=mode)
 
 
 def _look(path: str) -> tuple[int, ...] | None:
@@ -113,19 +123,13 @@ def _look(path: str) -> tuple[int, ...] | None:
 def _decision_row(decision: ScheduleDecision) -> Json:
     """Return one decision with every key that metagit writes, and then ours."""
     row = plain(decision)
-    first = {name: row[name] for name in ("decision_id", "at", "graph_id", "node_id", "score", "reasons")}
-    return {
-        **first,
-        "at": decision.at.isoformat(),
-        "dispatch_hints": _HINT_DEFAULTS | row.get("dispatch_hints", {}),
-        "acl_commands": row.get("acl_commands", []),
-        "compile_command": row.get("compile_command"),
-        "skipped": bool(decision.skipped),
-        **{name: each for name, each in row.items() if name not in first and name not in _THEIRS},
-    }
-
-
-_THEIRS: Final = ("dispatch_hints", "acl_commands", "compile_command", "skipped")
+    first = {name: row.pop(name) for name in ("decision_id", "at", "graph_id", "node_id", "score", "reasons")}
+    first["at"] = decision.at.isoformat()
+    first["dispatch_hints"] = _HINT_DEFAULTS | row.pop("dispatch_hints", {})
+    first["acl_commands"] = row.pop("acl_commands", [])
+    first["compile_command"] = row.pop("compile_command", None)
+    first["skipped"] = row.pop("skipped", False)
+    return first | row
 
 
 def _event_row(event: SchedulerEvent) -> Json:

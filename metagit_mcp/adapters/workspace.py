@@ -14,7 +14,7 @@ from metagit_mcp.adapters.layout import GRAPHS, MANIFEST, METAGIT, SCHEDULE, TAS
 from metagit_mcp.adapters.refusals import storage_error
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
-from metagit_mcp.wire.responses import WorkspacePlace
+from metagit_mcp.wire.status_answers import WorkspacePlace
 
 _HINT: Final = "Pass --workspace PATH or set METAGIT_WORKSPACE, or make a workspace here with: metagit-mcp init"
 _UMBRELLA: Final = re.compile(rb"^kind:[ \t]*(['\"]?)umbrella\1[ \t]*(#.*)?\r?$", re.MULTILINE)

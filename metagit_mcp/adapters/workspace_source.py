@@ -98,6 +98,8 @@ class WorkspaceFiles:
         """Bring kept.json up to date with what was read last; return a warning where that cannot be written."""
         with self._lock:
             graphs, policy = self._graphs.lessons(), self._policy.lesson()
+            if not graphs and policy is None:
+                return ()
             try:
                 kept = learn(self._root, self._kept, graphs, policy)
             except MetagitError as error:

@@ -19,6 +19,7 @@ from metagit_mcp.domain.events import (
     UsageReported,
     WorkStarted,
 )
+from metagit_mcp.domain.share_events import HoldFilled, PoolRested, RunEnded, RunSeen
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.text import shown, shown_or_none
 from metagit_mcp.domain.value import value
@@ -26,7 +27,11 @@ from metagit_mcp.domain.work import ClosedLease, ExecutionLease
 
 _LONGEST_NOTE: Final = 500
 # What changes nothing about the work: bookkeeping, and signs of life.
-_QUIET: Final = (CommandAnswered, LeaseRenewed, SeenTouched, SessionNoted, SessionOpened, UsageReported)
+_QUIET: Final = (
+    *(CommandAnswered, LeaseRenewed, SeenTouched, SessionNoted, SessionOpened, UsageReported),
+    # Whoever looks on was told of the status in the file, and of the hold when it began.
+    *(RunSeen, RunEnded, HoldFilled, PoolRested),
+)
 
 
 @value

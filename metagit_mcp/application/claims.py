@@ -6,6 +6,7 @@ from dataclasses import replace
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.finding import find_node, usable_graph
 from metagit_mcp.application.leases import Attended, Claimed, lease_record, leases_of
+from metagit_mcp.application.next_steps import make_room
 from metagit_mcp.application.shared import View
 from metagit_mcp.application.turn import Turn
 from metagit_mcp.domain.admission import lease_term
@@ -17,7 +18,7 @@ from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.work import ExecutionLease
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.ports import Ids
-from metagit_mcp.scheduling.cycle import Pick, holding_of, plan, reasons_against
+from metagit_mcp.scheduling.cycle import Pick, choose, dispatch_of, holding_of, reasons_against, unsettled
 from metagit_mcp.scheduling.explain import decision, dispatch_hints
 from metagit_mcp.scheduling.snapshot import Asker, asker_for
 from metagit_mcp.wire.requests import NextRequest, WorkStartRequest
@@ -68,26 +69,46 @@ class Claims:
         # Before anything happens: a claim that is refused ends no session.
         lease_term(request.lease_seconds, view.policy, attended=self._caller.attended)
         agent_id = self.enter(turn, request.agent_id, request.capabilities, new_session=request.new_session)
-        view = turn.view()
+        view = self._settled(turn)
         held = leases_of(turn.state, agent_id)
         free = slots_of_agent(view.policy, agent_id) - len(held)
         taken: list[ScheduleDecision] = []
         while len(taken) < min(request.limit, free):
-            asker = self.asker(turn, view, agent_id)
-            picks = plan(view.queue, asker, 1, request.graph_id).picks
-            if not picks:
+            pick = self._next(turn, agent_id, request.graph_id)
+            if pick is None:
                 break
-            taken.append(self._take(turn, view, asker, picks[0], request.lease_seconds))
             view = turn.view()
+            asker = self.asker(turn, view, agent_id)
+            taken.append(self._take(turn, view, asker, pick, request.lease_seconds))
         return Claimed(decisions=tuple(taken), held=tuple(self._record(turn, lease) for lease in held))
+
+    def _next(self, turn: Turn, agent_id: str, graph_id: str | None) -> Pick | None:
+        """Return what the agent gets next, after what is to be known before, and what comes with the choice."""
+        view = self._settled(turn)
+        choice = choose(view.queue, self.asker(turn, view, agent_id), graph_id)
+        turn.happen(choice.events)
+        return choice.pick
+
+    @staticmethod
+    def _settled(turn: Turn) -> View:
+        """Return the view after all that a start must know of has happened."""
+        view = turn.view()
+        news = unsettled(view.queue, turn.instant)
+        if not news:
+            return view
+        turn.happen(news)
+        return turn.view()
 
     def _take(self, turn: Turn, view: View, asker: Asker, pick: Pick, lease_seconds: int | None) -> ScheduleDecision:
         made = decision(view.queue, asker, pick, self._ids.new(), at=view.now)
-        command = self._command(turn, view, asker, pick.graph_id, pick.node)
+        command = self._command(turn, view, asker, pick.graph_id, pick.node, pick)
         lease = self._granted(turn, replace(command, lease_seconds=lease_seconds))
         return replace(made, lease=self._record(turn, lease))
 
-    def _command(self, turn: Turn, view: View, asker: Asker, graph_id: str, node: TaskNode) -> StartWork:
+    def _command(
+        self, turn: Turn, view: View, asker: Asker, graph_id: str, node: TaskNode, pick: Pick | None = None
+    ) -> StartWork:
+        dispatch = dispatch_of(view.queue, asker, graph_id, node, pick)
         row = turn.row((graph_id, node.node_id))
         return StartWork(
             graph_id=graph_id,
@@ -100,6 +121,8 @@ class Claims:
             finish_by=node.deadline,
             runtime_seconds=node.estimated_runtime_seconds or 0,
             seen_at=None if row is None else row_instant(row.updated_at),
+            dispatch=replace(dispatch, policy_revision=view.image.revision),
+            preemptible=node.preemptible is not False,
         )
 
     def _granted(self, turn: Turn, command: StartWork) -> ExecutionLease:
@@ -139,7 +162,7 @@ class Claims:
         graph_id = loaded.graph_id
         lease_term(request.lease_seconds, view.policy, attended=self._caller.attended)
         agent_id = self.enter(turn, request.agent_id, None, new_session=request.new_session)
-        view = turn.view()
+        view = self._settled(turn)
         asker = self.asker(turn, view, agent_id)
         node = view.queue.groups[graph_id].rules.shape.by_id[found.node_id]
         against = reasons_against(view.queue, asker, graph_id, node)
@@ -154,7 +177,8 @@ class Claims:
         warnings = loaded.warnings
         if not request.queue_only or turn.state.lease_on(command.key, agent_id) is not None:
             record = self._record(turn, self._granted(turn, command))
-            return WorkStartAnswer(lease=record, dispatch_hints=hints, warnings=warnings, next_step=_WORK)
+            step = make_room(record.lease_id) if record.preempt_requested else _WORK
+            return WorkStartAnswer(lease=record, dispatch_hints=hints, warnings=warnings, next_step=step)
         self._decided(turn, command)
         item = turn.state.items[graph_id][node.node_id]
         owned = OwnershipRecord(

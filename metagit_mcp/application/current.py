@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 GraphOf = Callable[[R], str] | None
+FollowUp = Callable[[R], Warnings] | None
 
 
 class Current:
@@ -77,28 +78,33 @@ class Current:
                 if self._shared.is_behind():
                     await self._exclusively(self._shared.catch_up)
 
-    async def command(self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R] = None) -> tuple[R, Warnings]:
+    async def command(
+        self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R] = None, follow_up: FollowUp[R] = None
+    ) -> tuple[R, Warnings]:
         """Give `act` the writer's turn, after everything that happened without a command has happened.
 
         A refusal that `act` raises leaves in force what it let happen before; any other failure leaves nothing. The
         warnings are about files that could not be brought in step yet; with `graph_id_of` only about the graph of the
-        answer, and the next command tells the rest.
+        answer, and the next command tells the rest. `follow_up` is done when the turn is durable and over; what it
+        returns are warnings too.
 
         Raises:
             StoreUnavailable, ReadOnlyWorkspace, StoreCorrupt, StoreTooNew: the ledger cannot be written.
         """
-        return await self._exclusively(lambda: self._commanded(act, graph_id_of))
+        return await self._exclusively(lambda: self._commanded(act, graph_id_of, follow_up))
 
-    def _commanded(self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R]) -> tuple[R, Warnings]:
+    def _commanded(
+        self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R], follow_up: FollowUp[R]
+    ) -> tuple[R, Warnings]:
         from metagit_mcp.application.turn import Turn  # noqa: PLC0415 - the decider is loaded by the first command
 
         shared = self._shared
         # What takes long is read before the others have to wait.
-        shared.catch_up()
+        shared.look_ahead()
         outcome: list[R] = []
         refusal: MetagitError | None = None
         with shared.ledger.writing() as writer:
-            shared.catch_up()
+            shared.catch_up_in_turn()
             self._note_overruled()
             turn = Turn(shared, writer, self._ids)
             try:
@@ -110,7 +116,8 @@ class Current:
         if refusal is not None:
             raise refusal
         about = sorted(self._unwritten) if graph_id_of is None else [graph_id_of(outcome[0])]
-        return outcome[0], tuple(warning for graph_id in about for warning in self._unwritten.pop(graph_id, ()))
+        warnings = tuple(warning for graph_id in about for warning in self._unwritten.pop(graph_id, ()))
+        return outcome[0], warnings if follow_up is None else warnings + follow_up(outcome[0])
 
     def _note_overruled(self) -> None:
         """Note the acts of others that do not count, before the files are written over: the next command tells them."""

@@ -32,6 +32,7 @@ def lease_record(lease: ExecutionLease, state: LedgerState, policy: SchedulePoli
         context_refs=(group.context_refs or None) if group is not None else None,
         credential_refs=(group.credential_refs or None) if group is not None else None,
         resume_from=lease.resumed_from,
+        preempt_requested=lease.lease_id in state.shares.preemptions or None,
     )
 
 

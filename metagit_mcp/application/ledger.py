@@ -3,7 +3,7 @@
 Not for two threads at a time: `Current` sees to that. The kinds of events are loaded when there is one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -75,14 +75,15 @@ class Ledger:
         self.state, self.mark, self.touched, self._snapshot_at = LedgerState(), LedgerMark(), None, 0
 
     def _fold(self, stored: Iterable[StoredEvent]) -> None:
-        from metagit_mcp.domain.replay import happen  # noqa: PLC0415 - a workspace without a ledger needs none of it
+        from metagit_mcp.domain.replay import happen, told_by  # noqa: PLC0415 - a workspace without a ledger needs none of it
         from metagit_mcp.wire.ledger_codec import read_event  # noqa: PLC0415 - a workspace without a ledger needs none of it
 
         position = self.mark.position
         for each in stored:
-            key = happen(self.state, read_event(each.kind, each.version, each.body))
-            if key is not None and self.touched is not None:
-                self.touched.add(key)
+            event = read_event(each.kind, each.version, each.body)
+            key = happen(self.state, event)
+            if self.touched is not None:
+                self.touched.update(told_by(event) if key is None else (key, *told_by(event)))
             position = each.position
         self.mark = LedgerMark(workspace_id=self.mark.workspace_id, position=position)
 
@@ -110,20 +111,20 @@ class Ledger:
             return writer.news
         return self._store.read(self.mark.position)
 
-    def let_happen(self, events: "Iterable[Event]") -> None:
+    def let_happen(self, events: "Sequence[Event]") -> None:
         """Apply events that the writer has."""
         from metagit_mcp.domain.evolve import evolve_all  # noqa: PLC0415 - a workspace without a ledger needs none of it
 
-        happened = list(events)
-        keys = evolve_all(self.state, happened)
+        keys = evolve_all(self.state, events)
         if self.touched is not None:
             self.touched |= keys
-        position = self.mark.position + len(happened)
+        position = self.mark.position + len(events)
         self.mark = LedgerMark(workspace_id=self.mark.workspace_id, position=position)
 
     def _keep_snapshot(self) -> None:
-        items = sum(map(len, self.state.items.values()))
-        if self.mark.position - self._snapshot_at >= max(_SNAPSHOT_AFTER, _EVENTS_PER_ITEM * items):
+        events = self.mark.position - self._snapshot_at
+        # Counting the items is what this would cost after each turn.
+        if events >= _SNAPSHOT_AFTER and events >= _EVENTS_PER_ITEM * sum(map(len, self.state.items.values())):
             self._store.keep(snapshot_of(self.state, self.mark))
             self._snapshot_at = self.mark.position
 

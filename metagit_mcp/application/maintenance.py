@@ -16,7 +16,7 @@ from metagit_mcp.domain.value import value
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.ports import EventStore, Fault, Housekeeping, Ids, Offload
 from metagit_mcp.wire.diagnosis import DoctorAnswer, DoctorFinding
-from metagit_mcp.wire.responses import WorkspacePlace
+from metagit_mcp.wire.status_answers import WorkspacePlace
 
 T = TypeVar("T")
 Look = Callable[[], Awaitable[Sequence[Fault]]]

@@ -1,14 +1,15 @@
 """What to do after an answer, in one sentence of ids, numbers and commands. Decides nothing."""
 
+import json
 import shlex
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from metagit_mcp.domain.decision import LeaseRecord, ScheduleDecision
 from metagit_mcp.domain.tasks import LoadedGraph
-from metagit_mcp.domain.work import WorkItem
+from metagit_mcp.domain.work import PauseScope, WorkItem
 from metagit_mcp.scheduling.eligibility import ReasonKind
-from metagit_mcp.scheduling.moment import Census
+from metagit_mcp.scheduling.tally import Census
 
 _NAMED: Final = 5
 _HELP: Final[dict[ReasonKind, str]] = {
@@ -30,11 +31,12 @@ _HELP: Final[dict[ReasonKind, str]] = {
     "conflicts_with": "another node works on the same files",
     "resource_busy": "what they use is taken",
     "resource_closed": "what they use turned an agent away",
-    "never_fits": "they need more slots than the limits allow",
+    "never_fits": "they need more slots than the limits allow, which a person must raise",
     "merge_pressure": "their repository has too many merges queued",
-    "group_quota": "their Group is at its quota",
+    "group_quota": "their Group is at its quota, or keeps the rest of it for its best node, which needs more",
     "agent_slots": "you hold as many leases as you may",
-    "no_slot": "no slot is free",
+    "reserved": "the free slots are kept for another node: held of metagit_schedule_status says which, and until when",
+    "no_slot": "too few slots are free for them",
 }
 
 
@@ -46,6 +48,9 @@ def after_next(
 ) -> str:
     """Return what the asker of `next` does now; `graphs` are those that were asked about."""
     if not decisions and held:
+        asked = next((each for each in held if each.preempt_requested), None)
+        if asked is not None:
+            return make_room(asked.lease_id)
         first = held[0]
         return (
             f"You have no slot free: go on with node {first.node_id} of graph {first.graph_id} and report under lease "
@@ -70,10 +75,18 @@ def report_under(lease_id: str) -> str:
     )
 
 
-def after_report(item: WorkItem, lease_id: str | None) -> str:
-    """Return what the agent does after a report; `lease_id` if its lease goes on."""
-    if lease_id is not None:
-        return report_under(lease_id)
+def make_room(lease_id: str) -> str:
+    """Return what the holder of a lease does who is asked to pause: never at once, only at a safe point."""
+    return (
+        "Somebody waits for this slot: checkpoint as soon as it is safe, then metagit_work_report with lease_id "
+        f"{lease_id} and state=paused. You get the node again later."
+    )
+
+
+def after_report(item: WorkItem, lease: LeaseRecord | None) -> str:
+    """Return what the agent does after a report, under the lease if that goes on."""
+    if lease is not None:
+        return make_room(lease.lease_id) if lease.preempt_requested else report_under(lease.lease_id)
     if item.state == "submitted":
         return f"A person reviews it: {review_command(item.graph_id, item.node_id)}. {_ASK}"
     if item.state == "parked":
@@ -136,6 +149,17 @@ def give_back_command(lease_id: str) -> str:
 def update_command(graph_id: str, node_id: str, *flags: str) -> str:
     """Return the command with which a person changes a node."""
     return _about("task update", graph_id, node_id, *flags)
+
+
+def policy_command(patch: Mapping[str, Any]) -> str:
+    """Return the command with which a person changes the policy."""
+    return shlex.join(["metagit-mcp", "schedule", "policy", "set", "--patch", json.dumps(patch, ensure_ascii=False)])
+
+
+def resume_command(scope: PauseScope, name: str) -> str:
+    """Return the command with which a person ends a pause."""
+    scoped = [] if scope == "workspace" else [f"--{scope}={name}"] if name.startswith("-") else [f"--{scope}", name]
+    return shlex.join(["metagit-mcp", "resume", *scoped])
 
 
 def _about(command: str, graph_id: str, node_id: str, *flags: str) -> str:

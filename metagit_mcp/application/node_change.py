@@ -12,8 +12,9 @@ from metagit_mcp.domain.text import is_agent_id, shown_name
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.demand import demand_of
-from metagit_mcp.scheduling.eligibility import Reason, Situation, intrinsic, situational
-from metagit_mcp.scheduling.queue import GroupQueue, group_queue
+from metagit_mcp.scheduling.eligibility import Reason, intrinsic
+from metagit_mcp.scheduling.queue import GroupQueue
+from metagit_mcp.scheduling.situation import Situation, lasting, passing
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.graph_codec import load_record
 from metagit_mcp.wire.requests import TaskUpdateRequest, node_fields
@@ -105,7 +106,8 @@ def _of_the_moment(group: GroupQueue, node: TaskNode, agent_id: str | None, work
     pauses = [each for each in work.pauses.values() if each.until is None or each.until > group.rules.now]
     alone = Situation(slots=None, running=0, skipped_repositories=frozenset(), pauses=pauses)
     capable = Asker(agent_id=agent_id or "", capabilities=demand.capabilities)
-    return situational(demand, alone, capable, group.quota, group.running_slots, group.graph_id)
+    yield from lasting(demand, alone, capable, group.quota, group.graph_id)
+    yield from passing(demand, alone, group, None, None, is_stopped=False)
 
 
 def _refuse_start(
@@ -116,7 +118,7 @@ def _refuse_start(
     Of what else runs only the Group's own runs count: they stand in the file that is locked. Nobody starts what is
     paused, nor what another agent owns.
     """
-    group = group_queue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now, work)
+    group = GroupQueue(loaded, usable_policy(image), image.approvals.get(loaded.graph_id, ()), now, work)
     node = group.rules.shape.by_id[node_id]
     own = tuple(intrinsic(group.rules, node))
     against = [reason.text for reason in own or _of_the_moment(group, node, agent_id, work)]

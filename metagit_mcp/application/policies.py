@@ -1,8 +1,9 @@
-"""Shows the schedule policy, changes it, and says what a change would do to the order. Writes policy.json alone."""
+"""Shows the schedule policy, changes it, and says what a change does to order and shares. Writes policy.json alone."""
 
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any
 
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current
@@ -17,10 +18,14 @@ from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
 from metagit_mcp.scheduling.snapshot import asker_for
 from metagit_mcp.wire.policy_codec import merge_patch, parse_patch, read_policy, revision_of, shown_policy
 from metagit_mcp.wire.requests import PolicyRequest
-from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect
+from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect, ShareChange
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Json = dict[str, Any]
 _PLACES_COMPARED = 10
+_SHARES_COMPARED = 20
 _PLAIN_KEYS = ("merge_queue_threshold", "merge_pressure_penalty", "skip_on_merge_pressure")
 
 
@@ -208,17 +213,35 @@ def _expect(expected_revision: str | None, before: SchedulePolicy | None) -> Non
 
 
 def _effect(view: View, before: SchedulePolicy, after: SchedulePolicy) -> PolicyEffect:
-    return PolicyEffect(before=_order(view, before), after=_order(view, after))
+    """What a change does to the order and to the shares."""
+    was, old = _tried(view, before)
+    will, new = _tried(view, after)
+    names = old.keys() | new.keys()
+    most = nsmallest(_SHARES_COMPARED, names, key=lambda name: (-abs(new.get(name, 0) - old.get(name, 0)), name))
+    shares = (
+        ShareChange(graph_id=name, before=_rounded(old.get(name)), after=_rounded(new.get(name)))
+        for name in sorted(most)
+    )
+    return PolicyEffect(before=was, after=will, shares=tuple(shares), shares_total=len(names))
 
 
-def _order(view: View, policy: SchedulePolicy) -> tuple[Placed, ...]:
-    """The first places of the order under a policy, on a queue of its own."""
+def _tried(view: View, policy: SchedulePolicy) -> "tuple[tuple[Placed, ...], dict[str, Fraction]]":
+    """The first places of the order, and what each Group with work is guaranteed, on a queue of its own."""
+    from metagit_mcp.scheduling.guarantee import guaranteed, has_work  # noqa: PLC0415 - every command loads this module
+
     queue = WorkspaceQueue(snapshot_of(view.image, policy, view.work, view.now))
     picks = plan(queue, asker_for(policy, "", None), _PLACES_COMPARED).picks
-    return tuple(Placed(graph_id=pick.graph_id, node_id=pick.node.node_id, score=pick.score / MICRO) for pick in picks)
+    order = (Placed(graph_id=pick.graph_id, node_id=pick.node.node_id, score=pick.score / MICRO) for pick in picks)
+    with_work = [graph_id for graph_id, group in queue.groups.items() if has_work(group)]
+    return tuple(order), guaranteed(policy, with_work)
 
 
-_AFTER_SHOW = "action=preview shows what a change would do to the order, action=set makes it."
+def _rounded(share: "Fraction | None") -> float:
+    """A share as JSON has it, to six places; 0 for a Group without one."""
+    return 0.0 if share is None else float(round(share, 6))
+
+
+_AFTER_SHOW = "action=preview shows what a change would do to order and shares, action=set makes it."
 _AFTER_PREVIEW = "Nothing was written; action=set with the same arguments makes the change."
 _AFTER_SET = "The next answer follows this policy."
 

@@ -23,13 +23,14 @@ class Reconciliation:
         self.unwritten: set[str] = set()
         self.acted: set[NodeKey] = set()
         self.overruled: set[NodeKey] = set()
+        self._graphs: Mapping[str, LoadedGraph] = {}
         self._rows: dict[str, tuple[LoadedGraph, Mapping[str, TaskNode]]] = {}
 
     def follow(self, graphs: Mapping[str, LoadedGraph], state: LedgerState, touched: Iterable[NodeKey] | None) -> None:
         """Look again at the graphs that changed, and at the nodes that were touched (None: at everything)."""
         if touched is None:
             self.unwritten, self.acted, self.overruled = set(), set(), set()
-        changed = {graph_id for graph_id in state.items if touched is None or self._is_changed(graphs, graph_id)}
+        changed = self._changed(graphs, state, everything=touched is None)
         for graph_id in changed:
             self.settle(graphs, state, graph_id)
         for graph_id, node_id in touched or ():
@@ -43,9 +44,14 @@ class Reconciliation:
         for item in state.items.get(graph_id, {}).values():
             self._look(graphs, item)
 
-    def _is_changed(self, graphs: Mapping[str, LoadedGraph], graph_id: str) -> bool:
-        known = self._rows.get(graph_id)
-        return known is None or known[0] is not graphs.get(graph_id)
+    def _changed(self, graphs: Mapping[str, LoadedGraph], state: LedgerState, *, everything: bool) -> set[str]:
+        """Return the graphs to look at again as a whole; none where the files are those of the last look."""
+        before, self._graphs = self._graphs, graphs
+        if everything:
+            return set(state.items)
+        if before is graphs:
+            return set()
+        return {graph_id for graph_id in state.items if before.get(graph_id) is not graphs.get(graph_id)}
 
     def _forget(self, graph_id: str) -> None:
         self.unwritten.discard(graph_id)

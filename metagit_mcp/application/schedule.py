@@ -11,17 +11,19 @@ from metagit_mcp.application.finding import known_graph, usable_graph
 from metagit_mcp.application.leases import Claimed, leases_of
 from metagit_mcp.application.next_steps import after_next, is_all_finished
 from metagit_mcp.application.shared import View
-from metagit_mcp.application.standing import status_answer
+from metagit_mcp.application.standing import status_answer, without_passing_time
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.errors import InvalidInput, MetagitError
 from metagit_mcp.ports import DecisionLog, Ids, Keeper, Waits, Warnings
-from metagit_mcp.scheduling.cycle import Pick, census, plan
+from metagit_mcp.scheduling.cycle import Pick, census, choose, plan
 from metagit_mcp.scheduling.explain import decision
-from metagit_mcp.scheduling.moment import Census
 from metagit_mcp.scheduling.snapshot import Asker, asker_for
+from metagit_mcp.scheduling.tally import Census
 from metagit_mcp.wire.requests import NextRequest, StatusRequest
-from metagit_mcp.wire.responses import NextAnswer, ReasonCount, StatusAnswer, WorkspacePlace
+from metagit_mcp.wire.responses import NextAnswer, ReasonCount
+from metagit_mcp.wire.status_answers import StatusAnswer, WorkspacePlace
 
 _FULL_UP_TO = 3
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 # How often a waiting call looks for work, and tells that it waits.
 _LOOK_EVERY_MS = 200
 _TELL_EVERY_MS = 5_000
+# How often whoever follows the status is told at most.
+_STATUS_EVERY_S = 1
 
 # Told of the seconds waited, and of how many it may become.
 Progress = Callable[[float, float], Awaitable[None]]
@@ -98,6 +102,10 @@ class Schedule:
         asker = self._asker(view, request.agent_id, request.capabilities, claims=request.claim)
         if request.claim and (leases_of(view.work, asker.agent_id) or request.action_id in view.work.answered):
             return True
+        if request.claim:
+            # A claim also keeps slots for a wide node, and asks somebody to pause, as soon as that is due.
+            choice = choose(view.queue, asker, request.graph_id)
+            return choice.pick is not None or any(not isinstance(each, PoolRested) for each in choice.events)
         return bool(plan(view.queue, asker, 1, request.graph_id).picks)
 
     async def _claimed(self, request: NextRequest, *, is_first: bool) -> NextAnswer:
@@ -108,22 +116,20 @@ class Schedule:
         # The same call of another agent is another command.
         request = replace(request, agent_id=claims.agent_of(request.agent_id))
         # One call opens one session, however often it tries.
-        trying = replace(request, new_session=request.new_session and is_first)
+        trying = request if is_first else replace(request, new_session=False)
 
         def act(turn: "Turn") -> NextAnswer:
             claimed = claims.claim(turn, trying)
-            # The lease is the right to report: it stands in no log.
-            taken[:] = [replace(made, lease=None) for made in claimed.decisions]
+            taken[:] = claimed.decisions
             view = turn.view()
             asker = claims.asker(turn, view, claims.agent_of(request.agent_id))
             return _answer(view, request, census(view.queue, asker, request.graph_id), claimed)
 
         answer, warnings = await self._current.command(
-            lambda turn: once(turn, request.action_id, request, NextAnswer, lambda: act(turn), is_kept=_took)
+            lambda turn: once(turn, request.action_id, request, NextAnswer, lambda: act(turn), is_kept=_took),
+            follow_up=lambda answer: self._log_taken(answer.state_version, taken),
         )
-        if taken:
-            warnings += await self._offload(lambda: self._log_taken(answer.state_version, taken))
-        return self._detailed(request, replace(answer, warnings=answer.warnings + warnings))
+        return self._detailed(request, _warned(answer, warnings))
 
     async def _advised(self, request: NextRequest) -> NextAnswer:
         view = await self._current.view()
@@ -139,8 +145,8 @@ class Schedule:
             version = view.state_version
             logged, more = await self._offload(lambda: self._logged(version, [*decisions, *skipped]))
             decisions, skipped = logged[: len(decisions)], logged[len(decisions) :]
-            answer = replace(answer, decisions=tuple(decisions), warnings=answer.warnings + more)
-        return self._detailed(request, replace(answer, skipped=tuple(skipped)))
+            answer = _warned(replace(answer, decisions=tuple(decisions)), more)
+        return self._detailed(request, replace(answer, skipped=tuple(skipped)) if skipped else answer)
 
     def _detailed(self, request: NextRequest, answer: NextAnswer) -> NextAnswer:
         if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "full":
@@ -164,6 +170,21 @@ class Schedule:
             known_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, None, None)
         return status_answer(view, asker, request, recent, warnings, self._place)
+
+    async def follow_status(self, request: StatusRequest, tell: Callable[[StatusAnswer], bool]) -> None:
+        """Tell how things stand, and again when something changed, until `tell` says that nobody looks on.
+
+        Raises:
+            PolicyInvalid, GraphNotFound, GraphInvalid, NodeNotFound, NodeAmbiguous: nothing to tell of.
+        """
+        before: StatusAnswer | None = None
+        while True:
+            answer = await self.status(request)
+            now = without_passing_time(answer)
+            if now != before and not tell(answer):
+                return
+            before = now
+            await self._sleep(_STATUS_EVERY_S)
 
     async def count_runnable(self, graph_id: str | None) -> int:
         """Return how many nodes the caller could start now.
@@ -217,6 +238,8 @@ class Schedule:
 
     def _log_taken(self, version: str, taken: Sequence[ScheduleDecision]) -> Warnings:
         """Log what was taken; the leases stand whether that can be written or not."""
+        if not taken:
+            return ()
         warnings = self._keeper.remember()
         try:
             return warnings + self._log_all(version, taken)
@@ -227,7 +250,8 @@ class Schedule:
         """Log decisions that were not logged before."""
         if not decisions:
             return ()
-        rows = [replace(made, skipped=bool(made.skipped), state_version=version) for made in decisions]
+        # The lease is the right to report: it stands in no log.
+        rows = [replace(made, skipped=bool(made.skipped), state_version=version, lease=None) for made in decisions]
         return self._log.append(rows, [self._event(made) for made in rows])
 
     def _event(self, made: ScheduleDecision) -> SchedulerEvent:
@@ -272,6 +296,10 @@ def _answer(view: View, request: NextRequest, counted: Census, claimed: Claimed)
         warnings=view.warnings,
         next_step=after_next(claimed.decisions, claimed.held, counted, graphs),
     )
+
+
+def _warned(answer: NextAnswer, more: Warnings) -> NextAnswer:
+    return replace(answer, warnings=answer.warnings + more) if more else answer
 
 
 def _took(answer: NextAnswer) -> bool:

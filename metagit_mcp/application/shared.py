@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from metagit_mcp.application.finding import again, usable_policy
 from metagit_mcp.application.ledger import Ledger
 from metagit_mcp.application.reconciliation import Reconciliation
+from metagit_mcp.domain.charging import happened_to
 from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
@@ -18,7 +19,7 @@ from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.ports import Clock, WorkspaceImage, WorkspaceSource
-from metagit_mcp.scheduling.cycle import WorkspaceQueue
+from metagit_mcp.scheduling.cycle import WorkspaceQueue, unsettled_runs
 from metagit_mcp.scheduling.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -110,6 +111,21 @@ class Shared:
             self._ledger_error = None
         except MetagitError as error:
             self._ledger_error = error
+        self._catch_up_with_files()
+
+    def look_ahead(self) -> None:
+        """Read what takes long before a turn reads the rest: files that changed, and a ledger that is not known yet."""
+        if self._image is None or self.ledger.touched is None or self._ledger_error is not None:
+            self.catch_up()
+        else:
+            self._catch_up_with_files()
+
+    def catch_up_in_turn(self) -> None:
+        """Catch up as the one writer, to whom the ledger has told all there is."""
+        self._ledger_error = None
+        self._catch_up_with_files()
+
+    def _catch_up_with_files(self) -> None:
         if self._image is None or self._source.changed():
             self._take_over(self._source.read())
         self.follow_ledger()
@@ -155,8 +171,10 @@ class Shared:
         else:
             self._queue.follow(work, touched)
 
-    def view(self, instant: Instant) -> View:
+    def view(self, instant: Instant, *, in_turn: bool = False) -> View:
         """Return the view at this instant, with what lapsed and what others did until the next command writes it.
+
+        `in_turn`: that command is the one that asks, and writes itself which runs of other programs it charges.
 
         Raises:
             PolicyInvalid: policy.json cannot be used.
@@ -168,6 +186,8 @@ class Shared:
             raise AssertionError
         self._provide(instant)
         self._queue.go_on(instant.wall)
+        if self._queue.unsettled_in and not in_turn:
+            self._charge_runs(self._queue)
         return View(
             image=self.image,
             policy=policy,
@@ -180,7 +200,7 @@ class Shared:
     def unwritten_events(self, instant: Instant) -> "tuple[Event, ...]":
         """Return what happened without a command and is no event yet."""
         state, image = self.ledger.state, self.image
-        if not (state.leases or state.terms or self.reconciliation.acted):
+        if not (state.leases or state.terms or state.shares.holds or self.reconciliation.acted):
             return ()
         from metagit_mcp.domain.lapses import unwritten  # noqa: PLC0415 - a workspace without a ledger needs none of it
 
@@ -198,6 +218,18 @@ class Shared:
         keys = evolve_all(branch, found)
         self._tell(branch, keys | self._provisional_keys)
         self._provisional, self._provisional_keys = events, keys
+
+    def _charge_runs(self, queue: WorkspaceQueue) -> None:
+        """Let the queue see the runs of other programs charged, as the next claim will."""
+        news = list(unsettled_runs(queue))
+        if not news:
+            return
+        branch = self._told
+        if branch is self.ledger.state:
+            branch = replace(branch, shares=branch.shares.branch_of_charges())
+        keys = {key for event in news if (key := happened_to(branch.shares, event)) is not None}
+        self._tell(branch, keys | self._provisional_keys)
+        self._provisional_keys |= keys
 
 
 def snapshot_of(image: WorkspaceImage, policy: SchedulePolicy, work: LedgerState, now: datetime) -> Snapshot:

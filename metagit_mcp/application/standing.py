@@ -5,37 +5,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from metagit_mcp.application.finding import find_node
-from metagit_mcp.application.next_steps import (
-    after_next,
-    approve_command,
-    graph_file,
-    retry_command,
-    review_command,
-    update_command,
-)
+from metagit_mcp.application.group_standing import group_statuses
+from metagit_mcp.application.needs_person import persons_needed
+from metagit_mcp.application.next_steps import after_next
 from metagit_mcp.application.records import pause_records
 from metagit_mcp.application.shared import View
 from metagit_mcp.domain.decision import LoggedDecision
+from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.policy import MICRO
-from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, TaskNode
+from metagit_mcp.domain.share_events import HoldEnded
+from metagit_mcp.domain.tasks import STATUSES
 from metagit_mcp.domain.text import known_word, shown, shown_or_none
-from metagit_mcp.scheduling.cycle import Held, census, plan
+from metagit_mcp.scheduling.cycle import Held, census, plan, unsettled
 from metagit_mcp.scheduling.eligibility import ReasonKind, instant_or_none, instant_text
 from metagit_mcp.scheduling.explain import explain
-from metagit_mcp.scheduling.moment import Census
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.scheduling.tally import Census
 from metagit_mcp.wire.policy_codec import rfc_part
-from metagit_mcp.wire.policy_problems import POLICY_FILE
 from metagit_mcp.wire.requests import StatusRequest
-from metagit_mcp.wire.responses import (
-    GroupStatus,
+from metagit_mcp.wire.responses import PauseRecord, ReasonCount
+from metagit_mcp.wire.status_answers import (
+    HeldSlots,
     MergePressure,
     NodeExplanation,
-    PauseRecord,
-    PersonNeeded,
     ReasonAgainst,
-    ReasonCount,
     RunningNode,
     StatusAnswer,
     StatusCounts,
@@ -43,7 +37,6 @@ from metagit_mcp.wire.responses import (
     WorkspacePlace,
 )
 
-_GROUPS_SHOWN = 20
 _PERSONS_SHOWN = 20
 _WAITING_SHOWN = 20
 _RUNNING_SHOWN = 50
@@ -58,11 +51,25 @@ def status_answer(
     warnings: Sequence[str],
     place: WorkspacePlace,
 ) -> StatusAnswer:
-    """Return how things stand for one Group or for all, as the asker sees them."""
+    """Return how things stand for one Group or for all, as the asker sees them.
+
+    Raises:
+        GraphNotFound: there is no such Group to go on after.
+        GraphInvalid, NodeNotFound, NodeAmbiguous: there is no such node to explain.
+    """
+    return replace(
+        _overview(view, asker, request, place),
+        recent_decisions=tuple(recent if request.detail == "full" else map(_without_factors, recent)),
+        warnings=tuple(sorted({*view.warnings, *warnings})),
+        explain=None if request.node_id is None else _explain(view, asker, request),
+    )
+
+
+def _overview(view: View, asker: Asker, request: StatusRequest, place: WorkspacePlace) -> StatusAnswer:
+    """Everything that the view itself tells."""
     graph_ids = sorted(view.queue.groups) if request.graph_id is None else [request.graph_id]
     counted = census(view.queue, asker, request.graph_id)
-    shown_groups = [name for name in graph_ids if request.after_group is None or name > request.after_group]
-    persons = [person for name in graph_ids for person in _persons(view, name)]
+    persons, persons_total = persons_needed(view, asker, graph_ids, _PERSONS_SHOWN)
     waiting = [(name, held) for name in graph_ids for held in view.queue.holds(name).for_others]
     return StatusAnswer(
         workspace=place,
@@ -72,23 +79,32 @@ def status_answer(
         runnable_count=counted.runnable,
         counts=_counts([view.queue.groups[name] for name in graph_ids]),
         not_eligible=tuple(_reason_counts(counted)),
-        groups=tuple(_group(view, asker, name) for name in shown_groups[:_GROUPS_SHOWN]),
+        groups=group_statuses(view, asker, graph_ids, request.after_group),
         groups_total=len(graph_ids),
+        charges=len(view.work.shares.recent),
         running=tuple(_running(view, graph_ids))[:_RUNNING_SHOWN],
-        needs_person=tuple(persons[:_PERSONS_SHOWN]),
-        needs_person_total=len(persons),
+        needs_person=persons,
+        needs_person_total=persons_total,
         waiting=tuple(_waiting(name, held) for name, held in waiting[:_WAITING_SHOWN]),
         waiting_total=len(waiting),
-        recent_decisions=tuple(recent if request.detail == "full" else map(_without_factors, recent)),
+        recent_decisions=(),
         merge_pressure=tuple(_pressure(view)),
         state_version=view.state_version,
         truncated=False,
         omitted=(),
-        warnings=tuple(sorted({*view.warnings, *warnings})),
+        warnings=view.warnings,
         next_step=_next_step(view, counted, graph_ids, needs_person=bool(persons)),
         pauses=_pauses(view),
-        explain=None if request.node_id is None else _explain(view, asker, request),
+        held=_held(view),
     )
+
+
+def without_passing_time(answer: StatusAnswer) -> StatusAnswer:
+    """Return the answer without what differs from second to second though nothing happens."""
+    groups = (
+        each if each.oldest is None else replace(each, oldest=replace(each.oldest, seconds=0)) for each in answer.groups
+    )
+    return replace(answer, groups=tuple(groups))
 
 
 def _reason_counts(counted: Census) -> Iterator[ReasonCount]:
@@ -129,24 +145,9 @@ def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
     )
 
 
-def _group(view: View, asker: Asker, graph_id: str) -> GroupStatus:
-    group = view.queue.groups[graph_id]
-    graph = group.loaded.graph
-    return GroupStatus(
-        graph_id=graph_id,
-        title="" if graph is None else shown(graph.title),
-        state="invalid" if graph is None else known_word(graph.status, GRAPH_STATUSES),
-        nodes=len(group.rules.shape.by_id),
-        ready=group.ready_count,
-        runnable=census(view.queue, asker, graph_id).runnable,
-        running=len(group.running),
-        finished=group.first_reasons.get("finished", 0),
-        quota=group.quota,
-    )
-
-
 def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
     """What runs: under a lease by its agent, else as the file says."""
+    asked = {} if _is_ending(view) else view.queue.snapshot.work.shares.preemptions
     for graph_id in graph_ids:
         group = view.queue.groups[graph_id]
         for node in group.running:
@@ -159,48 +160,30 @@ def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
                 agent_id=shown_or_none(node.agent_id if lease is None else lease.agent_id),
                 since=instant_or_none(node.updated_at) if lease is None else instant_text(lease.granted_at),
                 leased_until=None if lease is None else lease.expiry.at,
+                preempt_requested=(lease is not None and lease.lease_id in asked) or None,
             )
 
 
-def _persons(view: View, graph_id: str) -> Iterator[PersonNeeded]:
-    """What only a person can set going in a graph: its file, if that cannot be used, else single nodes."""
-    group = view.queue.groups[graph_id]
-    if group.loaded.graph is None:
-        yield PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
-    for held in view.queue.holds(graph_id).for_person:
-        node, reason = held.node, held.reason
-        item = group.rules.items.get(node.node_id)
-        yield PersonNeeded(
-            graph_id=graph_id,
-            node_id=node.node_id,
-            title=shown(node.title),
-            reason=reason.text,
-            command=_mending(graph_id, node, reason.kind, is_parked=item is not None and item.state == "parked"),
-            file=_file_to_mend(graph_id, node, reason.kind),
-            note=reason.note or None,
-        )
+def _held(view: View) -> HeldSlots | None:
+    """For which node slots are kept, unless the next claim ends that."""
+    hold, slots = view.work.shares.hold, view.policy.slots
+    if hold is None or slots is None or _is_ending(view):
+        return None
+    node = view.queue.groups[hold.graph_id].rules.shape.by_id[hold.node_id]
+    return HeldSlots(
+        graph_id=hold.graph_id,
+        node_id=hold.node_id,
+        title=shown(node.title),
+        purpose="preemption" if hold.preempts else "width",
+        slots=hold.slots,
+        free=max(0, slots - view.queue.running_slots),
+        since=hold.at,
+        until=None if hold.until is None else hold.until.at,
+    )
 
 
-def _mending(graph_id: str, node: TaskNode, kind: ReasonKind, *, is_parked: bool) -> str | None:
-    """The command that ends the reason; None where only the file can be mended."""
-    if kind == "awaiting_approval":
-        return approve_command(graph_id, node.node_id)
-    if kind == "awaiting_review":
-        return review_command(graph_id, node.node_id)
-    if kind == "blocked" and is_parked:
-        return retry_command(graph_id, node.node_id)
-    if kind in {"blocked", "observed"}:
-        return update_command(graph_id, node.node_id, "--status", "ready")
-    if kind == "not_ready":
-        return update_command(graph_id, node.node_id, "--depends-on", "NODE")
-    return None
-
-
-def _file_to_mend(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:
-    """The file that has to change, where no command does it; a budget that is not the node's is its Group's."""
-    if kind == "graph_invalid" or (kind == "budget_exhausted" and node.budget):
-        return graph_file(graph_id)
-    return POLICY_FILE if kind == "budget_exhausted" else None
+def _is_ending(view: View) -> bool:
+    return any(isinstance(each, HoldEnded) for each in unsettled(view.queue, Instant(wall=view.now)))
 
 
 def _waiting(graph_id: str, held: Held) -> WaitingNode:

@@ -24,6 +24,8 @@ class Turn:
         self._shared = shared
         self._writer = writer
         self._ids = ids
+        # Files are read before and after a turn, and its instant stays: only an event makes another view.
+        self._view: View | None = None
         self.happen(shared.unwritten_events(self.instant))
 
     @property
@@ -52,7 +54,9 @@ class Turn:
         Raises:
             PolicyInvalid: policy.json cannot be used.
         """
-        return self._shared.view(self.instant)
+        if self._view is None:
+            self._view = self._shared.view(self.instant, in_turn=True)
+        return self._view
 
     def row(self, key: NodeKey) -> TaskNode | None:
         """Return a node as its file says it, or None."""
@@ -60,8 +64,11 @@ class Turn:
 
     def happen(self, events: Iterable[Event]) -> None:
         """Let events happen."""
-        self._writer.happen(events)
-        self._shared.follow_ledger()
+        several = tuple(events)
+        if several:
+            self._view = None
+            self._writer.happen(several)
+            self._shared.follow_ledger()
 
     def decide(self, command: Command) -> str | None:
         """Carry out a command; return the id of the lease that it is about.

@@ -25,6 +25,8 @@ from metagit_mcp.domain.commands import (
 from metagit_mcp.domain.decide import Command
 from metagit_mcp.domain.projection import is_parked_elsewhere, row_instant
 from metagit_mcp.domain.work import USAGE_NAMES, ExecutionLease, NodeKey, Result, Usage
+from metagit_mcp.errors import PolicyInvalid
+from metagit_mcp.scheduling.cycle import unsettled
 from metagit_mcp.wire.requests import GivenUsage, WorkReportRequest, WorkStartRequest
 from metagit_mcp.wire.responses import WorkReportAnswer, WorkStandingAnswer, WorkStartAnswer
 
@@ -147,6 +149,8 @@ def _stood(
 def _reported(turn: Turn, request: WorkReportRequest) -> WorkReportAnswer:
     # The lease as it was: after the report it may have ended.
     before = turn.state.leases.get(request.lease_id)
+    if turn.state.shares.preemptions:
+        _withdraw_what_is_over(turn)
     turn.decide(_command(request, before))
     lease = turn.state.leases.get(request.lease_id)
     named: ExecutionLease | None = lease or before
@@ -158,13 +162,22 @@ def _reported(turn: Turn, request: WorkReportRequest) -> WorkReportAnswer:
         graph_id=named.graph_id,
         node_id=named.node_id,
         node_status=item.state,
+        preempt_requested=record is not None and record.preempt_requested is True,
         released_slot=lease is None,
         lease=record,
         budget_left=None if lease is None else budget_figures(lease, turn.state),
         retry_at=item.retry_at,
         warnings=(),
-        next_step=after_report(item, request.lease_id if lease is not None else None),
+        next_step=after_report(item, record),
     )
+
+
+def _withdraw_what_is_over(turn: Turn) -> None:
+    """End a request to pause that nobody needs any more, before its agent is told; a report never needs the policy."""
+    try:
+        turn.happen(unsettled(turn.view().queue, turn.instant))
+    except PolicyInvalid:
+        return
 
 
 def _command(request: WorkReportRequest, lease: ExecutionLease | None) -> ReportWork:

@@ -191,7 +191,7 @@ def decide_start_work(
         )
         return Decided(events=(event,))
     lease = _lease(command, policy, now, new_id, session=session, epoch=epoch, item=item)
-    event = WorkStarted(at=now.wall, lease=lease, seen_at=command.seen_at)
+    event = WorkStarted(at=now.wall, lease=lease, seen_at=command.seen_at, dispatch=command.dispatch)
     return Decided(events=(event,), lease_id=lease.lease_id)
 
 
@@ -222,6 +222,8 @@ def _lease(
         holding=command.holding,
         budget=command.budget,
         resumed_from=None if checkpoint is None else checkpoint.checkpoint_id,
+        share=None if command.dispatch is None else command.dispatch.share,
+        preemptible=command.preemptible,
     )
 
 

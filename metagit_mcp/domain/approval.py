@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from datetime import datetime
 
-from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.domain.limits import GatePolicy
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
@@ -59,3 +59,11 @@ def is_approved(node: TaskNode, approvals: Iterable[Approval], epoch: int) -> bo
             if approval.digest == digest:
                 return True
     return False
+
+
+def by_node(approvals: Iterable[Approval]) -> dict[str, tuple[Approval, ...]]:
+    """Return approvals by their node, in their order."""
+    found: dict[str, tuple[Approval, ...]] = {}
+    for approval in approvals:
+        found[approval.node_id] = (*found.get(approval.node_id, ()), approval)
+    return found

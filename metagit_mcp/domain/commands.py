@@ -8,6 +8,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
+from metagit_mcp.domain.shares import Dispatch
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import Holding, NodeKey, PauseScope, Result, Usage
 
@@ -52,6 +53,8 @@ class StartWork:
     finish_by: datetime | None = None
     runtime_seconds: int = 0
     seen_at: datetime | None = None
+    dispatch: Dispatch | None = None
+    preemptible: bool = True
 
     @property
     def key(self) -> NodeKey:

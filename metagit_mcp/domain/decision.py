@@ -94,7 +94,10 @@ class BudgetFigure:
 
 @value
 class LeaseRecord:
-    """A lease as its holder sees it: the id that every report names, and what the slot holds of its Group."""
+    """A lease as its holder sees it: the id that every report names, and what the slot holds of its Group.
+
+    `preempt_requested`: somebody waits for its slot, and the holder is asked to pause; absent otherwise.
+    """
 
     lease_id: str
     graph_id: str
@@ -108,6 +111,7 @@ class LeaseRecord:
     context_refs: tuple[str, ...] | None = None
     credential_refs: tuple[str, ...] | None = None
     resume_from: str | None = None
+    preempt_requested: bool | None = None
 
 
 @value

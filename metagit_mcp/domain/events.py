@@ -9,6 +9,8 @@ from typing import Final, get_args
 
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.instant import Expiry
+from metagit_mcp.domain.share_events import ShareEvent
+from metagit_mcp.domain.shares import Dispatch
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import Checkpoint, ExecutionLease, PauseScope, Result, Usage
 
@@ -52,11 +54,12 @@ class WorkAccepted:
 
 @value
 class WorkStarted:
-    """An agent began to work on a node under a lease."""
+    """An agent began to work on a node under a lease; without `dispatch` nothing is shared: tags are forgotten."""
 
     at: datetime
     lease: ExecutionLease
     seen_at: datetime | None = None
+    dispatch: Dispatch | None = None
 
 
 @value
@@ -360,33 +363,21 @@ class CommandAnswered:
 
 SeenEvent = SeenFinished | SeenBlocked | SeenOpen | SeenTouched
 _RuleEvent = ResourceClosed | ResourceReopened | SchedulingPaused | SchedulingResumed | ApprovalGranted
+_TermEvent = OwnershipRevoked | StartByPassed | LeaseExpired | WorkReturned | BlockedLeaseEnded | WorkUnblocked
+_LeaseEvent = LeaseRenewed | UsageReported | WorkCheckpointed | WorkPaused | WorkBlocked | WorkReleased
+_EndEvent = WorkCompleted | WorkSubmitted | ResultAccepted | ResultRejected | WorkFailed | WorkParked | WorkRetried
 Event = (
     SessionOpened
     | SessionNoted
     | WorkAccepted
     | WorkStarted
-    | LeaseRenewed
-    | UsageReported
-    | WorkCheckpointed
-    | WorkPaused
-    | WorkBlocked
-    | WorkUnblocked
-    | BlockedLeaseEnded
-    | WorkReleased
-    | WorkCompleted
-    | WorkSubmitted
-    | ResultAccepted
-    | ResultRejected
-    | WorkFailed
-    | WorkParked
-    | WorkRetried
-    | OwnershipRevoked
-    | StartByPassed
-    | LeaseExpired
-    | WorkReturned
+    | _LeaseEvent
+    | _EndEvent
+    | _TermEvent
     | SeenEvent
     | EvidenceKept
     | _RuleEvent
+    | ShareEvent
     | CommandAnswered
 )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from metagit_mcp.domain.charging import dispatched, forget_asked, happened_to
 from metagit_mcp.domain.events import (
     ApprovalGranted,
     BlockedLeaseEnded,
@@ -46,6 +47,7 @@ from metagit_mcp.domain.events import (
     WorkUnblocked,
 )
 from metagit_mcp.domain.moves import ATTEMPTS_KEPT, STEP, closed, closed_with, forget, known, moved, owned, put, tried
+from metagit_mcp.domain.share_events import ShareEvent
 from metagit_mcp.domain.state import LedgerState, pause_key
 from metagit_mcp.domain.tasks import failure_of
 from metagit_mcp.domain.work import (
@@ -71,6 +73,8 @@ def evolve(state: LedgerState, event: Event) -> NodeKey | None:
         state.last[:] = [event.at]
     if not isinstance(event, _CHANGES_NOTHING):
         state.changes[:] = [state.version + 1]
+    if isinstance(event, ShareEvent):
+        return happened_to(state.shares, event)
     return _EVOLVE[type(event)](state, event)
 
 
@@ -114,6 +118,11 @@ def _evolve_work_started(state: LedgerState, event: WorkStarted) -> NodeKey:
     item = known(state, lease.graph_id, lease.node_id, event.at)
     owner = {"owner": lease.agent_id, "owner_session": lease.session_epoch, "lease_id": lease.lease_id}
     state.leases[lease.lease_id] = lease
+    had_tags = bool(state.shares.pools)
+    dispatched(state.shares, lease, event.dispatch, event.at)
+    if had_tags and not state.shares.pools:
+        # All tags are forgotten: what was charged to them is corrected no more.
+        state.leases.update((each.lease_id, replace(each, share=None)) for each in [*state.leases.values()])
     started = moved(item, event, "active", ownership_epoch=lease.ownership_epoch, **owner)
     # Whoever gave the node back before is offered it again once somebody took it.
     return put(state, replace(started, retry_at=None, released_by=()))
@@ -178,7 +187,9 @@ def _evolve_work_checkpointed(state: LedgerState, event: WorkCheckpointed) -> No
 
 
 def _evolve_work_paused(state: LedgerState, event: WorkPaused) -> NodeKey:
+    was_asked = event.lease_id in state.shares.preemptions
     item = closed(state, event.lease_id, "paused", event.at)
+    item = replace(item, preemptions=item.preemptions + was_asked)
     checkpoint = event.checkpoint or item.checkpoint
     return put(state, moved(item, event, "queued", until=event.start_by, checkpoint=checkpoint, **owned(item)))
 
@@ -264,6 +275,7 @@ def _evolve_evidence_kept(state: LedgerState, event: EvidenceKept) -> NodeKey | 
 def _evolve_seen_finished(state: LedgerState, event: SeenFinished) -> NodeKey:
     item = closed_with(state, known(state, event.graph_id, event.node_id, event.at), "finished", event.at)
     to: WorkState = "completed" if event.status == "completed" else "cancelled"
+    forget_asked(state.shares, item.key)
     return put(state, _as_seen(moved(item, event, to), event.seen_at))
 
 
@@ -283,6 +295,7 @@ def _evolve_seen_open(state: LedgerState, event: SeenOpen) -> NodeKey:
     fresh: dict[str, Any] = {"failures": 0, "retry_at": None}
     if item.state in FINISHED_STATES:
         fresh |= {"attempts": (), "released_by": (), "result": None, "checkpoint": None, "spent": Usage()}
+        fresh["preemptions"] = 0
     # Earlier than the row, which is what counts from here on.
     return put(state, _as_seen(moved(item, event, "open", **fresh), event.seen_at - STEP))
 

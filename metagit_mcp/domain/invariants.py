@@ -9,6 +9,7 @@ from typing import Final
 
 from metagit_mcp.domain.moves import ATTEMPTS_KEPT
 from metagit_mcp.domain.policy import SchedulePolicy, quota_for, slots_of_agent
+from metagit_mcp.domain.share_invariants import violations_of_shares
 from metagit_mcp.domain.state import LedgerState, pause_key
 from metagit_mcp.domain.work import ExecutionLease, WorkItem, WorkState
 
@@ -22,7 +23,8 @@ def violations(state: LedgerState, *, is_settled: bool = True) -> list[str]:
 
     `is_settled`: all events of a command happened. Until then leases of a session that just ended may be live.
     """
-    return [*_of_leases(state, is_settled=is_settled), *_of_items(state), *_of_terms(state), *_of_keys(state)]
+    found = [*_of_leases(state, is_settled=is_settled), *_of_items(state), *_of_terms(state), *_of_keys(state)]
+    return [*found, *violations_of_shares(state)]
 
 
 def _of_leases(state: LedgerState, *, is_settled: bool) -> Iterator[str]:

@@ -23,6 +23,7 @@ from metagit_mcp.domain.events import (
 from metagit_mcp.domain.instant import Instant, expiry_after, has_passed
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.projection import is_news, is_overruled, row_instant, says_the_same
+from metagit_mcp.domain.share_events import HoldEnded
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode
 from metagit_mcp.domain.work import FINISHED_STATES, NodeKey, WorkItem
@@ -33,7 +34,7 @@ Act = SeenEvent | WorkUnblocked | WorkRetried
 
 
 def lapses(state: LedgerState, now: Instant) -> list[Event]:
-    """Return the ends of all terms that have passed, in the order of lease ids and nodes."""
+    """Return the ends of all terms that have passed, in the order of lease ids and nodes; then that of the hold."""
     # Hardly ever has one passed, and this is asked at each command: only those are put in order.
     last = state.last_at
     expired = sorted(lease_id for lease_id, lease in state.leases.items() if has_passed(lease.expiry, now, last))
@@ -43,6 +44,9 @@ def lapses(state: LedgerState, now: Instant) -> list[Event]:
         item = state.items[graph_id][node_id]
         kind = StartByPassed if item.state == "queued" else BlockedLeaseEnded
         ended.append(kind(at=now.wall, graph_id=graph_id, node_id=node_id))
+    hold = state.shares.hold
+    if hold is not None and hold.until is not None and has_passed(hold.until, now, last):
+        ended.append(HoldEnded(at=now.wall, graph_id=hold.graph_id, node_id=hold.node_id, lapsed=True))
     return ended
 
 
@@ -51,11 +55,12 @@ def unwritten(
 ) -> list[Event]:
     """Return all that happened without a command: what others wrote, and the terms that ended of all other work.
 
-    What another program wrote goes before the end of a term: its node has that term no more.
+    What another program wrote goes before the end of a term: its node has that term no more. A hold is no term.
     """
     told = list(acts(seen, policy, now, state.last_at))
     moved = {(event.graph_id, event.node_id) for event in told if not isinstance(event, SeenTouched)}
-    return [*told, *(event for event in lapses(state, now) if _key(state, event) not in moved)]
+    ended = lapses(state, now)
+    return [*told, *(each for each in ended if isinstance(each, HoldEnded) or _key(state, each) not in moved)]
 
 
 def _key(state: LedgerState, event: Any) -> NodeKey:  # noqa: ANN401 - any end of a term

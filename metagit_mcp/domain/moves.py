@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from metagit_mcp.domain.charging import corrected
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import Attempt, ClosedLease, Closure, NodeKey, WorkItem, WorkState, added
 
@@ -66,6 +67,7 @@ def closed(state: LedgerState, lease_id: str, closure: Closure, at: datetime) ->
         closure=closure,
     )
     forget(state.closed, lambda each: each.closed_at, at)
+    corrected(state.shares, lease)
     item = known(state, lease.graph_id, lease.node_id, at)
     return replace(item, spent=added(item.spent, lease.usage))
 

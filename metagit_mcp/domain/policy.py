@@ -7,20 +7,27 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from decimal import ROUND_HALF_EVEN, Decimal
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Final, Literal
+from functools import lru_cache
+from typing import Annotated, Final, Literal, get_args
 
 from annotated_types import Interval
 
-from metagit_mcp.domain.tasks import Name, Risk
+from metagit_mcp.domain.limits import (
+    AgentPolicy,
+    GatePolicy,
+    LeasePolicy,
+    Limit,
+    PreemptionPolicy,
+    ResourcePolicy,
+    RetryPolicy,
+    told,
+)
+from metagit_mcp.domain.tasks import Name
 from metagit_mcp.domain.value import value
 
 MICRO: Final = 1_000_000
 # allow_inf_nan stands in the field metadata: annotated_types has no word for "finite".
 _FINITE: Final = {"ge": 0, "le": 1_000_000, "allow_inf_nan": False}
-
-
-def _told(description: str) -> dict[str, object]:
-    return {"description": description}
 
 
 def _finite(description: str) -> dict[str, object]:
@@ -69,100 +76,55 @@ class WeightOverride:
 
 
 BudgetName = Literal["tokens", "tool_calls", "seconds", "cost_micros"]
-Limit = Annotated[int, Interval(ge=0, le=1_000_000_000)]
+PriorityClass = Literal["critical", "high", "normal", "low"]
+# The most urgent first: its place is a class's rank (scheduling.md §3 rule 4).
+CLASSES: Final[tuple[PriorityClass, ...]] = get_args(PriorityClass)
+# Whole numbers 1 to 16, so that LCM / weight is exact (scheduling.md §3).
+ShareWeight = Annotated[int, Interval(ge=1, le=16)]
+
+
+@value
+class ClassWeights:
+    """The weight of each priority class of Groups, 1 to 16: what it is given goes by it (scheduling.md §3)."""
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+    critical: ShareWeight = field(
+        default=16, metadata=told("Weight of the class critical against the classes that have work.")
+    )
+    high: ShareWeight = field(default=8, metadata=told("Weight of the class high against the classes that have work."))
+    normal: ShareWeight = field(
+        default=4, metadata=told("Weight of the class normal against the classes that have work.")
+    )
+    low: ShareWeight = field(default=1, metadata=told("Weight of the class low against the classes that have work."))
 
 
 @value
 class GroupPolicy:
-    """Limits of one Group, how its work ends, and what its agents may load."""
+    """One Group's share and limits, how its work ends, and what its agents may load."""
 
-    __pydantic_config__ = {"extra": "forbid", "strict": True}
+    __pydantic_config__ = {"extra": "forbid", "strict": True, "serialize_by_alias": True}
 
+    priority_class: PriorityClass = field(
+        default="normal", metadata={"alias": "class", **told("The Group's priority class.")}
+    )
+    weight: ShareWeight = field(
+        default=1, metadata=told("Weight of the Group against the Groups of its class that have work.")
+    )
     quota: Annotated[int, Interval(ge=0, le=1_000_000)] | None = field(
-        default=None, metadata=_told("Slots that the Group's running nodes may take at once; null is no limit.")
+        default=None, metadata=told("Slots that the Group's running nodes may take at once; null is no limit.")
     )
     review: bool = field(
-        default=False, metadata=_told("true: finished work is submitted, and done when a person accepted it.")
+        default=False, metadata=told("true: finished work is submitted, and done when a person accepted it.")
     )
     budget: Mapping[BudgetName, Limit] | None = field(
-        default=None, metadata=_told("What each node of the Group may use, unless the node says it; null is no limit.")
+        default=None, metadata=told("What each node of the Group may use, unless the node says it; null is no limit.")
     )
     context_refs: tuple[Name, ...] = field(
-        default=(), metadata=_told("Names of contexts that agents working for the Group may load.")
+        default=(), metadata=told("Names of contexts that agents working for the Group may load.")
     )
     credential_refs: tuple[Name, ...] = field(
-        default=(), metadata=_told("Names of credentials that agents working for the Group may use; never secrets.")
-    )
-
-
-@value
-class AgentPolicy:
-    """What the agents whose id fits a pattern can do; an ask may narrow it, never widen it."""
-
-    __pydantic_config__ = {"extra": "forbid", "strict": True}
-
-    capabilities: tuple[Name, ...] = field(
-        default=(), metadata=_told("What these agents can do; several patterns that fit add up.")
-    )
-    slots: Annotated[int, Interval(ge=0, le=1_000_000)] | None = field(
-        default=None, metadata=_told("Leases that each of these agents may hold at once; null is agent_slots.")
-    )
-    uses: Mapping[Name, Limit] = field(
-        default_factory=dict, metadata=_told("Units of resources that each lease of these agents takes.")
-    )
-
-
-@value
-class ResourcePolicy:
-    """Something that agents share, such as a provider account."""
-
-    __pydantic_config__ = {"extra": "forbid", "strict": True}
-
-    capacity: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
-        default=1, metadata=_told("Units that leases may take at once.")
-    )
-
-
-def _seconds(default: int, description: str, least: int = 1) -> Any:  # noqa: ANN401 - stands for any field
-    return field(default=default, metadata={"ge": least, "le": 1_000_000_000, "description": description})
-
-
-@value
-class LeasePolicy:
-    """How long work stays with whoever has it, in seconds."""
-
-    __pydantic_config__ = {"extra": "forbid", "strict": True}
-
-    seconds: int = _seconds(900, "A lease of an agent whose server renews it.")
-    unattended_seconds: int = _seconds(14_400, "A lease that nobody renews unasked: of the command line.")
-    max_seconds: int = _seconds(86_400, "The longest lease that can be asked for.")
-    start_by_seconds: int = _seconds(3_600, "Until when accepted or paused work must be started.")
-    blocked_seconds: int = _seconds(86_400, "How long blocked work keeps its owner.")
-    idle_seconds: int = _seconds(7_200, "How long a server renews leases after the last call.")
-    observed_seconds: int = _seconds(86_400, "How long a run that another program started holds its slots.")
-
-
-@value
-class RetryPolicy:
-    """How often failed work is tried again, and how soon."""
-
-    __pydantic_config__ = {"extra": "forbid", "strict": True}
-
-    max_attempts: Annotated[int, Interval(ge=1, le=1_000_000)] = field(
-        default=3, metadata=_told("Failures after which a node waits for a person.")
-    )
-    backoff_seconds: int = _seconds(60, "Wait after the first failure; it doubles with each one.", 0)
-    max_backoff_seconds: int = _seconds(3_600, "The longest such wait.", 0)
-
-
-@value
-class GatePolicy:
-    """Risks that need a person's approval before the node may run."""
-
-    __pydantic_config__ = {"extra": "forbid", "strict": True}
-
-    approval_required_for: tuple[Risk, ...] = field(
-        default=("high_risk", "destructive"), metadata=_told("Risks of a node that a person must approve.")
+        default=(), metadata=told("Names of credentials that agents working for the Group may use; never secrets.")
     )
 
 
@@ -173,12 +135,12 @@ class AffinityPolicy:
     __pydantic_config__ = {"extra": "forbid", "strict": True}
 
     scope: Literal["pool", "agent"] = field(
-        default="pool", metadata=_told("Whose worktrees count: everybody's (pool), or the asker's own (agent).")
+        default="pool", metadata=told("Whose worktrees count: everybody's (pool), or the asker's own (agent).")
     )
     max_age_seconds: Annotated[int, Interval(ge=1, le=1_000_000_000)] | None = field(
-        default=None, metadata=_told("Seconds since its last update after which a worktree is cold; null is never.")
+        default=None, metadata=told("Seconds since its last update after which a worktree is cold; null is never.")
     )
-    require_path: bool = field(default=True, metadata=_told("true: the worktree's folder must be on disk."))
+    require_path: bool = field(default=True, metadata=told("true: the worktree's folder must be on disk."))
 
 
 @value
@@ -189,44 +151,65 @@ class SchedulePolicy:
 
     weights: Weights = field(default_factory=Weights)
     merge_queue_threshold: Annotated[int, Interval(ge=1, le=1_000_000)] = field(
-        default=3, metadata=_told("Queued and running merges from which a repository is under pressure.")
+        default=3, metadata=told("Queued and running merges from which a repository is under pressure.")
     )
     merge_pressure_penalty: float = field(
         default=2.0, metadata=_finite("Taken off the score of a node whose repository is under pressure.")
     )
     skip_on_merge_pressure: bool = field(
-        default=False, metadata=_told("true: nodes under pressure are not offered, but reported as skipped.")
+        default=False, metadata=told("true: nodes under pressure are not offered, but reported as skipped.")
     )
     graph_overrides: Mapping[Name, WeightOverride] = field(
-        default_factory=dict, metadata=_told("Weights of single graphs, by graph id.")
+        default_factory=dict, metadata=told("Weights of single graphs, by graph id.")
     )
-    ordering: Literal["score"] = field(
-        default="score", metadata=_told("How nodes of different graphs are ordered: all by their score.")
+    ordering: Literal["fair", "score"] = field(
+        default="fair",
+        metadata=told("How Groups share the agents: fair gives each its share, score takes all nodes by their score."),
     )
     slots: Annotated[int, Interval(ge=1, le=1_000_000)] | None = field(
-        default=None, metadata=_told("Slots that running nodes of the workspace may take at once; null is no limit.")
+        default=None, metadata=told("Slots that running nodes of the workspace may take at once; null is no limit.")
     )
     agent_slots: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
-        default=1, metadata=_told("Leases that one agent may hold at once.")
+        default=1, metadata=told("Leases that one agent may hold at once.")
     )
     queue_capacity: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
-        default=1_000, metadata=_told("Nodes that may be accepted and not started yet, of all agents together.")
+        default=1_000, metadata=told("Nodes that may be accepted and not started yet, of all agents together.")
     )
-    groups: Mapping[Name, GroupPolicy] = field(default_factory=dict, metadata=_told("Limits of Groups, by graph id."))
-    agents: Mapping[Name, AgentPolicy] = field(
-        default_factory=dict, metadata=_told("What agents can do, by a pattern of their ids; * stands for anything.")
+    classes: ClassWeights = field(default_factory=ClassWeights)
+    groups: Mapping[Name, GroupPolicy] = field(
+        default_factory=dict, metadata=told("Shares and limits of Groups, by graph id.")
     )
     resources: Mapping[Name, ResourcePolicy] = field(
-        default_factory=dict, metadata=_told("What nodes and agents share by `uses`, by name.")
+        default_factory=dict, metadata=told("What nodes and agents share by `uses`, by name.")
+    )
+    agents: Mapping[Name, AgentPolicy] = field(
+        default_factory=dict, metadata=told("What agents can do, by a pattern of their ids; * stands for anything.")
+    )
+    pass_over_limit: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=20,
+        metadata=told("Dispatches of its Group after which a node that was passed over goes first; 0 is never."),
     )
     fairness_window: Annotated[int, Interval(ge=1, le=10_000)] = field(
-        default=100, metadata=_told("How many of the newest decisions whose node then ran weights.fairness counts.")
+        default=100, metadata=told("How many of the newest decisions whose node then ran weights.fairness counts.")
+    )
+    drain_limit: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=3, metadata=told("Other starts while a node waits for several slots; then slots are kept for it.")
     )
     deadline_horizon_seconds: Annotated[int, Interval(ge=0, le=1_000_000_000)] = field(
         default=86_400,
-        metadata=_told("Seconds before deadline minus estimated run time from which a node is due soon."),
+        metadata=told("Seconds before deadline minus estimated run time from which a node is due soon."),
+    )
+    deadline_window: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=8,
+        metadata=told(
+            "Units of cost at weight 1 by which a more pressing next node may bring its Group before others."
+        ),
+    )
+    class_window: Annotated[int, Interval(ge=0, le=1_000_000)] = field(
+        default=0, metadata=told("Units of cost at weight 1 by which a more urgent class may go before others.")
     )
     leases: LeasePolicy = field(default_factory=LeasePolicy)
+    preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     gates: GatePolicy = field(default_factory=GatePolicy)
     affinity: AffinityPolicy = field(default_factory=AffinityPolicy)
@@ -270,11 +253,14 @@ def has_excess_places(number: float) -> bool:
 
 def weights_for(policy: SchedulePolicy, graph_id: str) -> MicroWeights:
     """Return the weights of one graph: its override where it names one, else the workspace's."""
-    override = policy.graph_overrides.get(graph_id)
+    return _effective(policy.weights, policy.graph_overrides.get(graph_id))
 
+
+@lru_cache(maxsize=1024)
+def _effective(weights: Weights, override: WeightOverride | None) -> MicroWeights:
     def chosen(name: str) -> int:
         own: float | None = getattr(override, name, None)
-        return micros(getattr(policy.weights, name) if own is None else own)
+        return micros(getattr(weights, name) if own is None else own)
 
     return MicroWeights(**{name: chosen(name) for name in WEIGHT_NAMES})
 
@@ -283,6 +269,18 @@ def quota_for(policy: SchedulePolicy, graph_id: str) -> int | None:
     """Return the Group's quota in slots, or None for no limit."""
     group = policy.groups.get(graph_id)
     return None if group is None else group.quota
+
+
+def class_of(policy: SchedulePolicy, graph_id: str) -> PriorityClass:
+    """Return the Group's priority class."""
+    group = policy.groups.get(graph_id)
+    return "normal" if group is None else group.priority_class
+
+
+def weight_of(policy: SchedulePolicy, graph_id: str) -> int:
+    """Return the Group's weight inside its class, 1 to 16."""
+    group = policy.groups.get(graph_id)
+    return 1 if group is None else group.weight
 
 
 def _agents_like(policy: SchedulePolicy, agent_id: str) -> list[AgentPolicy]:

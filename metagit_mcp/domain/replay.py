@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from metagit_mcp.domain.events import KIND_OF, Event
+from metagit_mcp.domain.events import KIND_OF, Event, WorkStarted
 from metagit_mcp.domain.evolve import evolve
+from metagit_mcp.domain.share_events import PoolRested
+from metagit_mcp.domain.shares import ROOT
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.verdict import instant_text
 from metagit_mcp.domain.work import NodeKey
@@ -40,6 +42,21 @@ def happen(state: LedgerState, event: Event) -> NodeKey | None:
             f"An event {KIND_OF[type(event)]} of the ledger speaks of {error.args[0]}, which is not there.",
             hint="metagit-mcp doctor says what is wrong with it.",
         ) from None
+
+
+def told_by(event: Event) -> Iterator[NodeKey]:
+    """Yield what else an event tells of: Groups of its pool (with no node), and nodes that came or ceased to wait.
+
+    Whoever did not decide it has to look at them again, even where they are as they were before.
+    """
+    change = event.change if isinstance(event, PoolRested) else None
+    if isinstance(event, WorkStarted) and event.dispatch is not None:
+        change = event.dispatch.pick
+        graph_id = event.lease.graph_id
+        yield from ((graph_id, node_id) for node_id in (*event.dispatch.arrived, *event.dispatch.left))
+    for level in () if change is None else change.levels:
+        if level.level != ROOT:
+            yield from ((name, "") for name in (*level.flows, *level.gone))
 
 
 def story(events: Iterable[Event], key: NodeKey, state: LedgerState | None = None) -> Iterator[str]:

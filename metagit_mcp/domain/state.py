@@ -8,6 +8,7 @@ from datetime import datetime
 
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.instant import Expiry
+from metagit_mcp.domain.shares import Shares
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import (
     Answered,
@@ -41,6 +42,7 @@ class LedgerState:
     terms: dict[NodeKey, Expiry] = field(default_factory=dict)
     last: list[datetime] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
+    shares: Shares = field(default_factory=Shares)
 
     @property
     def last_at(self) -> datetime | None:
@@ -80,6 +82,7 @@ class LedgerState:
             terms=dict(self.terms),
             last=list(self.last),
             changes=list(self.changes),
+            shares=self.shares.branch(),
         )
 
 

@@ -1,12 +1,68 @@
 """The decorator that makes a core value: frozen, slotted, keyword-only. Knows no field and no rule."""
 
-from dataclasses import dataclass
-from typing import TypeVar, dataclass_transform
+from collections.abc import Callable
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields
+from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def value(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen, slotted, keyword-only dataclass, compared by its fields."""
-    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    """Make `cls` a frozen, slotted, keyword-only dataclass, compared by its fields.
+
+    One that is derived from nothing is filled in a third of the time that `frozen=True` takes, which goes around
+    `__setattr__` for each field: a claim makes some seventy values. It is also made in less time, at each start.
+    """
+    if cls.__bases__ != (object,):
+        return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    made: Any = dataclass(slots=True, kw_only=True, unsafe_hash=True, init=False)(cls)
+    made.__init__ = _filling(made)
+    made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
+    made.__setstate__ = _fill_copy
+    frozen: type[T] = made
+    return frozen
+
+
+def _filling(made: type[Any]) -> Callable[..., None]:
+    """Return the `__init__` that fills a value while it is still of a class of the same slots that is not frozen."""
+    known: dict[str, Any] = {
+        "_become": object.__dict__["__class__"].__set__,
+        "_draft": type(made.__name__, (), {"__slots__": made.__slots__}),
+        "_made": made,
+        "_MISSING": MISSING,
+    }
+    each = [_filled(field, known) for field in fields(made)]
+    asked = "".join(f", {parameter}" for parameter, _ in each)
+    body = ["_become(self, _draft)", *(statement for _, statement in each), "_become(self, _made)"]
+    text = f"def __init__(self{', *' if each else ''}{asked}):\n " + "\n ".join(body)
+    exec(text, known)  # noqa: S102 - the names of fields only, as `dataclass` does it
+    init: Callable[..., None] = known["__init__"]
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    return init
+
+
+def _filled(field: "Field[Any]", known: dict[str, Any]) -> tuple[str, str]:
+    """Return a field's parameter and the statement that fills it; what these refer to becomes known."""
+    name = field.name
+    if field.default_factory is not MISSING:
+        known[f"_new_{name}"] = field.default_factory
+        return f"{name}=_MISSING", f"self.{name} = _new_{name}() if {name} is _MISSING else {name}"
+    if field.default is MISSING:
+        return name, f"self.{name} = {name}"
+    known[f"_default_{name}"] = field.default
+    return f"{name}=_default_{name}", f"self.{name} = {name}"
+
+
+def _refuse_to_set(_: object, name: str, __: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(_: object, name: str) -> NoReturn:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _fill_copy(self: object, state: tuple[None, dict[str, object]]) -> None:
+    """Fill what `copy` or `pickle` made."""
+    for name, each in state[1].items():
+        object.__setattr__(self, name, each)

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 from annotated_types import Interval
 
 from metagit_mcp.domain.instant import Expiry
+from metagit_mcp.domain.policy import PriorityClass
 from metagit_mcp.domain.value import value
 
 WorkState = Literal["open", "queued", "active", "blocked", "submitted", "parked", "completed", "cancelled"]
@@ -92,11 +93,20 @@ class Holding:
 
 
 @value
+class Share:
+    """To which class a start was charged, and the weights of class and Group then (scheduling.md §3 rule 6)."""
+
+    priority_class: PriorityClass
+    class_weight: int
+    group_weight: int
+
+
+@value
 class ExecutionLease:
     """The right to work on one node: bound to agent, session, node, ownership and time (work.md §1, Fencing).
 
     `attended` leases are renewed by the server through whose connection they were granted; `review`: a person accepts
-    the result, whatever becomes of the policy meanwhile.
+    the result, whatever becomes of the policy meanwhile. `share` is None where nothing was charged.
     """
 
     lease_id: str
@@ -116,6 +126,8 @@ class ExecutionLease:
     budget: Mapping[str, int] | None = None
     usage: Usage = field(default_factory=Usage)
     resumed_from: str | None = None
+    share: Share | None = None
+    preemptible: bool = True
 
     @property
     def key(self) -> NodeKey:
@@ -147,7 +159,7 @@ class WorkItem:
 
     `changed_at` is later at every change, and later than the row of the file that the change saw: it is the
     `updated_at` of what is written back. `until` ends the ownership of queued and of blocked work. `spent` is what all
-    leases of this incarnation used.
+    leases of this incarnation used; `preemptions` is how often it paused because it was asked to.
     """
 
     graph_id: str
@@ -168,6 +180,7 @@ class WorkItem:
     result: Result | None = None
     spent: Usage = field(default_factory=Usage)
     evidence: tuple[Evidence, ...] = ()
+    preemptions: int = 0
 
     @property
     def key(self) -> NodeKey:

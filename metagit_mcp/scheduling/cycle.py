@@ -1,24 +1,44 @@
 """Who is next: the plan of one cycle over all Groups, in numbered steps. Knows neither files nor how answers look."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from heapq import nsmallest
 from typing import Final
 
-from metagit_mcp.domain.repository import repository_key
-from metagit_mcp.domain.tasks import TaskNode, effective_slots, effective_tokens
+from metagit_mcp.domain.instant import Instant
+from metagit_mcp.domain.share_events import HoldEnded, ShareEvent
+from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
-from metagit_mcp.domain.work import Holding
-from metagit_mcp.scheduling.demand import demand_of, with_own
-from metagit_mcp.scheduling.draft import Draft, Pick
+from metagit_mcp.scheduling.choice import Choice, Pick, choose
+from metagit_mcp.scheduling.demand import demand_of
+from metagit_mcp.scheduling.dispatch import dispatch_of, holding_of
 from metagit_mcp.scheduling.eligibility import Reason, intrinsic, is_exhausted_node
 from metagit_mcp.scheduling.holds import Held, Holds
-from metagit_mcp.scheduling.moment import Census, Moment, Top
+from metagit_mcp.scheduling.moment import Moment
+from metagit_mcp.scheduling.settling import unsettled, unsettled_runs
 from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.scheduling.standing import Top
+from metagit_mcp.scheduling.tally import Census
 from metagit_mcp.scheduling.workspace import WorkspaceQueue
 
-__all__ = ["Held", "Holds", "Pick", "Plan", "WorkspaceQueue", "census", "holding_of", "plan", "reasons_against"]
+__all__ = [
+    "Choice",
+    "Held",
+    "Holds",
+    "Pick",
+    "Plan",
+    "WorkspaceQueue",
+    "census",
+    "choose",
+    "dispatch_of",
+    "holding_of",
+    "plan",
+    "reasons_against",
+    "unsettled",
+    "unsettled_runs",
+]
 
-
+_PLANS_KEPT: Final = 64
 _HELD_BY_ITSELF: Final = frozenset({"exclusive", "conflicts_with", "resource_busy"})
 
 
@@ -35,14 +55,46 @@ def plan(queue: WorkspaceQueue, asker: Asker, limit: int, graph_id: str | None =
 
     How many leases the asker may hold does not matter: each node is taken to go to another agent.
     """
-    # 1. What the asker sees, kept since the last change.
-    moment = queue.moment(asker)
-    # 2. The best head of each Group in question.
-    draft = Draft(moment, graph_id)
-    # 3. The best of those, again and again; each pick takes what it needs before the next is looked at.
-    picks = tuple(draft.picks(limit))
-    # 4. What merge pressure kept out, best first, never at the cost of a pick.
-    return Plan(picks=picks, skipped=_held_back(moment, limit, graph_id))
+    # 1. The same question again, and nothing changed.
+    question = (asker, limit, graph_id)
+    if question in queue.plans:
+        known: Plan = queue.plans[question]
+        return known
+    # 2. What merge pressure keeps out, best first, never at the cost of a pick.
+    skipped = _held_back(queue.moment(asker), limit, graph_id)
+    # 3. What a claim would have to know first.
+    news = unsettled(queue, Instant(wall=queue.now))
+    # 4. One ask needs no more than a look.
+    if limit == 1 and not news:
+        pick = choose(queue, asker, graph_id).pick
+        return Plan(picks=() if pick is None else (pick,), skipped=skipped)
+    # 5. Several are what as many claims in a row would get: each is started before the next is looked for.
+    found = Plan(picks=tuple(_tried(queue, asker, limit, graph_id, news)), skipped=skipped)
+    if len(queue.plans) >= _PLANS_KEPT:
+        queue.plans.clear()
+    queue.plans[question] = found
+    return found
+
+
+def _tried(
+    queue: WorkspaceQueue, asker: Asker, limit: int, graph_id: str | None, news: Sequence[ShareEvent]
+) -> list[Pick]:
+    from metagit_mcp.scheduling.trial import Trial  # noqa: PLC0415 - one ask starts nothing, and loads no event
+
+    picks: list[Pick] = []
+    with Trial(queue, asker, limit) as trial:
+        trial.happen(news)
+        while len(picks) < limit:
+            choice = choose(queue, asker, graph_id)
+            trial.happen(choice.events)
+            if choice.pick is None:
+                break
+            picks.append(choice.pick)
+            if len(picks) < limit:
+                trial.start(choice.pick)
+                # A start may take what the node needs for which slots are held.
+                trial.happen(unsettled(queue, Instant(wall=queue.now)))
+    return picks
 
 
 def _held_back(moment: Moment, limit: int, graph_id: str | None) -> tuple[Pick, ...]:
@@ -71,6 +123,25 @@ def _skipped_entries(moment: Moment, graph_id: str, place: int, limit: int) -> I
 
 def census(queue: WorkspaceQueue, asker: Asker, graph_id: str | None = None) -> Census:
     """Count the nodes of one Group or of all as the asker sees them."""
+    with _without_what_is_over(queue, asker):
+        return _census(queue, asker, graph_id)
+
+
+@contextmanager
+def _without_what_is_over(queue: WorkspaceQueue, asker: Asker) -> Iterator[None]:
+    """Look at the queue as a claim would find it: a hold that is over, which is no event yet, keeps nothing."""
+    over = [each for each in unsettled(queue, Instant(wall=queue.now)) if isinstance(each, HoldEnded)]
+    if not over:
+        yield
+        return
+    from metagit_mcp.scheduling.trial import Trial  # noqa: PLC0415 - hardly ever is there one
+
+    with Trial(queue, asker, 0) as trial:
+        trial.happen(over)
+        yield
+
+
+def _census(queue: WorkspaceQueue, asker: Asker, graph_id: str | None) -> Census:
     moment, own = queue.moment(asker), queue.agent_slots(asker)
     return moment.census(own) if graph_id is None else moment.census_of(graph_id, own)
 
@@ -88,22 +159,10 @@ def reasons_against(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: Ta
     demand = demand_of(known, rules.items.get(known.node_id), exhausted=is_exhausted_node(rules, known))
     # An exhausted budget has its place among the reasons that the demand brings.
     own = tuple(reason for reason in own if reason.kind != "budget_exhausted")
-    others = queue.moment(asker).against(demand, group, asker, queue.agent_slots(asker))
+    with _without_what_is_over(queue, asker):
+        against = queue.moment(asker).against(demand, group, known.node_id, asker, queue.agent_slots(asker))
+        others = tuple(against)
     if any(reason.kind == "leased" for reason in own):
         # What stands against it there is the node itself.
-        others = (reason for reason in others if reason.kind not in _HELD_BY_ITSELF)
-    return own + tuple(others)
-
-
-def holding_of(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: TaskNode) -> Holding:
-    """Return what a lease of the asker on the node holds as long as it lasts (scheduling.md §1 and §5)."""
-    known = queue.groups[graph_id].rules.shape.by_id[node.node_id]
-    slots = effective_slots(known)
-    return Holding(
-        slots=slots,
-        cost=slots * max(1, -(-effective_tokens(known) // 1000)),
-        repository=repository_key(known.repository, known.project),
-        uses=dict(with_own(demand_of(known).uses, queue.units_of(asker.agent_id))),
-        exclusive=known.exclusive or (),
-        touches=known.touches or (),
-    )
+        others = tuple(reason for reason in others if reason.kind not in _HELD_BY_ITSELF)
+    return own + others

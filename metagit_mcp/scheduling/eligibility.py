@@ -1,10 +1,10 @@
-"""May this node run now? The one function of scheduling.md §5: every reason against it, in a fixed order.
+"""May this node run now? The first half of scheduling.md §5: every reason in the node and its graph, in a fixed order.
 
-`intrinsic` are the reasons that lie in the node and its graph, `situational` those that depend on who asks and on
-what else runs; a node is eligible exactly when both are empty. Knows neither scores nor order.
+The other half, what depends on who asks and on what else runs, is situation.py; a node is eligible exactly when both
+are empty (`cycle.reasons_against`). Knows neither scores nor order.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -15,12 +15,9 @@ from metagit_mcp.domain.instant import later
 from metagit_mcp.domain.policy import SchedulePolicy, budget_for
 from metagit_mcp.domain.projection import row_instant
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, STATUSES, TaskNode, is_parked
-from metagit_mcp.domain.text import shown, shown_id, shown_name
+from metagit_mcp.domain.text import shown, shown_name
 from metagit_mcp.domain.value import value
-from metagit_mcp.domain.work import ExecutionLease, Pause, ResourceClosure, Usage, WorkItem, is_exhausted
-from metagit_mcp.scheduling.demand import Demand, Units, with_own
-from metagit_mcp.scheduling.holdings import Holdings
-from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.domain.work import ExecutionLease, Usage, WorkItem, is_exhausted
 
 ReasonKind = Literal[
     "graph_invalid",
@@ -46,6 +43,7 @@ ReasonKind = Literal[
     "merge_pressure",
     "group_quota",
     "agent_slots",
+    "reserved",
     "no_slot",
 ]
 # Reasons that leave a node with an open status "ready by status and dependencies" (interfaces.md §3, ready_count).
@@ -264,121 +262,3 @@ def instant_or_none(text: str) -> str | None:
         return instant_text(at) if at.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
-
-
-@value
-class Situation:
-    """The moment: limits in slots (None: no limit), slots in use, and what else is in the way of a start.
-
-    `running` counts leases and runs seen in the files, `observed` only the latter. `pauses` and `closures` are those
-    in force; `units` are what each lease of the asker takes besides what its node uses.
-    """
-
-    slots: int | None
-    running: int
-    skipped_repositories: frozenset[str]
-    observed: int = 0
-    pauses: Sequence[Pause] = ()
-    closures: Mapping[str, ResourceClosure] = field(default_factory=dict)
-    capacities: Mapping[str, int] = field(default_factory=dict)
-    holdings: Holdings = field(default_factory=Holdings)
-    units: Units = ()
-
-
-@value
-class AgentSlots:
-    """How many leases the asker holds, and how many it may."""
-
-    held: int
-    limit: int
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the asker may not hold one more."""
-        return self.held >= self.limit
-
-
-def situational(
-    demand: Demand,
-    situation: Situation,
-    asker: Asker,
-    quota: int | None,
-    group_running: int,
-    graph_id: str = "",
-    agent_slots: AgentSlots | None = None,
-) -> Iterator[Reason]:
-    """Yield the reasons that lie in who asks and in what else runs; `quota` and `group_running` count slots."""
-    yield from lasting(demand, situation, asker, quota, graph_id)
-    if quota is not None and group_running + demand.slots > quota:
-        yield Reason(kind="group_quota", detail=f"{group_running}/{quota}")
-    if agent_slots is not None and agent_slots.is_full:
-        yield Reason(kind="agent_slots", detail=f"{agent_slots.held}/{agent_slots.limit}")
-    if situation.slots is not None and situation.running + demand.slots > situation.slots:
-        yield Reason(kind="no_slot", detail=f"{situation.running}/{situation.slots}")
-
-
-def lasting(demand: Demand, situation: Situation, asker: Asker, quota: int | None, graph_id: str) -> Iterator[Reason]:
-    """Yield of `situational` what slots in use do not decide: all but the last three."""
-    if demand.owner is not None and demand.owner != asker.agent_id:
-        yield Reason(kind="owned", detail=f"by {shown_name(demand.owner)}")
-    for pause in situation.pauses:
-        if _is_meant(pause, demand, situation, asker, graph_id):
-            yield _paused(pause)
-    if demand.exhausted:
-        yield Reason(kind="budget_exhausted")
-    for missing in sorted(demand.capabilities - asker.capabilities):
-        yield Reason(kind="capability_missing", detail=shown_name(missing))
-    if demand.is_contended or situation.units:
-        yield from _contended(demand, situation)
-    limit = _never_above(demand, situation, quota)
-    if limit is not None:
-        yield Reason(kind="never_fits", detail=f"{demand.slots} slots, limit {limit}")
-    if demand.repository in situation.skipped_repositories:
-        yield Reason(kind="merge_pressure", detail="skip")
-
-
-def _is_meant(pause: Pause, demand: Demand, situation: Situation, asker: Asker, graph_id: str) -> bool:
-    if pause.scope == "workspace":
-        return True
-    if pause.scope == "resource":
-        return pause.name in _resources(demand, situation)
-    return pause.name == (graph_id if pause.scope == "group" else asker.agent_id)
-
-
-def _resources(demand: Demand, situation: Situation) -> list[str]:
-    """Return the resources that a start would take; an exclusive key is one of capacity 1."""
-    return sorted({name for name, _ in with_own(demand.uses, situation.units)} | set(demand.exclusive))
-
-
-def _paused(pause: Pause) -> Reason:
-    name = "" if pause.scope == "workspace" else f" {shown_name(pause.name)}"
-    until = "" if pause.until is None else f", until {instant_text(pause.until)}"
-    return Reason(kind="paused", detail=f"{pause.scope}{name}, by {shown_name(pause.by)}{until}")
-
-
-def _contended(demand: Demand, situation: Situation) -> Iterator[Reason]:
-    """Yield what leases hold and what is closed, of all that a start would take."""
-    holdings = situation.holdings
-    for key in demand.exclusive:
-        holder = holdings.holder(key)
-        if holder is not None:
-            yield Reason(kind="exclusive", detail=f"{shown_name(key)}, held by {shown_id(holder[1])}")
-    for (_, node_id), scope in holdings.collisions(demand):
-        yield Reason(kind="conflicts_with", detail=f"{shown_id(node_id)}, {shown_name(scope or '.')}")
-    for name, held, capacity in holdings.busy(with_own(demand.uses, situation.units), situation.capacities):
-        yield Reason(kind="resource_busy", detail=f"{shown_name(name)}, {held}/{capacity}")
-    for name in _resources(demand, situation):
-        closure = situation.closures.get(name)
-        if closure is not None:
-            yield Reason(kind="resource_closed", detail=f"{shown_name(name)}, until {instant_text(closure.until)}")
-
-
-def _never_above(demand: Demand, situation: Situation, quota: int | None) -> int | None:
-    """Return the limit that the demand can never meet, or None (scheduling.md §3 rule 7)."""
-    if quota is not None and demand.slots > quota:
-        return quota
-    if situation.slots is None:
-        return None
-    # Runs seen in the files hold their slots until another program ends them: no wide node can drain those.
-    reachable = situation.slots - situation.observed if demand.slots > 1 else situation.slots
-    return max(reachable, 0) if demand.slots > reachable else None

@@ -41,7 +41,7 @@ def decision(
 ) -> ScheduleDecision:
     """Return a pick as the full decision that is logged and answered."""
     told = queue.moment(asker).told
-    key = (pick.graph_id, pick.node.node_id, asker.agent_id, skipped)
+    key = (pick.graph_id, pick.node.node_id, asker.agent_id, skipped, pick.passed_over)
     if key not in told:
         if len(told) >= _TOLD_KEPT:
             told.clear()
@@ -61,7 +61,7 @@ def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> 
         title=shown(node.title),
         repository=shown_or_none(node.repository),
         score=pick.score / MICRO,
-        reasons=(*said, "skipped_due_to_merge_pressure") if skipped else said,
+        reasons=(*said, *_beside_the_score(pick, skipped=skipped)),
         factors=factors(node, scored),
         dispatch_hints=dispatch_hints(queue, asker, pick.graph_id, node),
         acl_commands=tuple(_acl_commands(node)),
@@ -69,6 +69,14 @@ def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> 
         skipped=skipped or None,
         agent_id=asker.agent_id or None,
     )
+
+
+def _beside_the_score(pick: Pick, *, skipped: bool) -> Iterator[str]:
+    """What else decided that it is this node, or kept it out."""
+    if pick.passed_over:
+        yield f"passed_over={pick.passed_over}"
+    if skipped:
+        yield "skipped_due_to_merge_pressure"
 
 
 def dispatch_hints(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: TaskNode) -> DispatchHints:

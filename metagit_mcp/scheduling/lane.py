@@ -1,6 +1,7 @@
 """Ready nodes that need the same, best first. Knows neither rules nor other lanes."""
 
 from bisect import bisect_left, insort
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from metagit_mcp.scheduling.demand import Demand
@@ -28,6 +29,11 @@ class Lane:
     def __len__(self) -> int:
         """Return how many nodes the lane holds, drawn or not."""
         return len(self._heap) + len(self._drawn) - len(self._gone)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries, in any order."""
+        yield from self._drawn
+        yield from (entry for entry in self._heap if entry not in self._gone)
 
     def entry(self, place: int) -> Entry | None:
         """Return the entry at `place` (0 is the best), or None past the end."""

@@ -11,110 +11,26 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.policy import SchedulePolicy, micros
 from metagit_mcp.domain.repository import repository_key
+from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.tasks import TaskNode
-from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.demand import Demand
-from metagit_mcp.scheduling.eligibility import AgentSlots, Reason, ReasonKind, Situation, lasting, situational
+from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
+from metagit_mcp.scheduling.lane import Entry
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.scoring import RepositoryTerms, Scored, is_due_soon, repository_micros
+from metagit_mcp.scheduling.situation import AgentSlots, Situation, lasting, passing
 from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.scheduling.standing import Head, Offer, SkippedHead, Standing, Top
+from metagit_mcp.scheduling.tally import Census, Tally
 
 if TYPE_CHECKING:
     from metagit_mcp.domain.decision import ScheduleDecision
 
-# (whether the asker gave it back, -score in micros, effective tokens, node_id, place of the lane in its Group):
-# ascending is best first; what the asker gave back comes after all else it may take (work.md §1, release).
-Head = tuple[bool, int, int, str, int]
-# The same with the Group's id in place of the lane's, then with both.
-Top = tuple[bool, int, int, str, str]
-SkippedHead = tuple[bool, int, int, str, str, int]
 # Makes a decision of its id and its time.
 Told = Callable[..., "ScheduleDecision"]
 _NO_TERMS = RepositoryTerms()
-
-
-@value
-class Census:
-    """How many nodes the asker may start, how many are ready, and how many are not eligible for which reason.
-
-    `not_eligible` counts each node once, under its first reason.
-    """
-
-    runnable: int
-    ready: int
-    not_eligible: Mapping[ReasonKind, int]
-
-
-class Tally:
-    """Nodes in numbers, which can be added up: ready ones, those kept out by reason, and what may start by its width.
-
-    Whether a slot is free decides only when somebody asks: `fitting` counts by slots what nothing else keeps out.
-    """
-
-    __slots__ = ("fitting", "not_eligible", "ready")
-
-    def __init__(self) -> None:
-        """Count nothing yet."""
-        self.ready = 0
-        self.not_eligible: Counter[ReasonKind] = Counter()
-        self.fitting: Counter[int] = Counter()
-
-    def add(self, other: "Tally", sign: int) -> None:
-        """Add another tally, or take it off again."""
-        self.ready += sign * other.ready
-        for kind, nodes in other.not_eligible.items():
-            self.not_eligible[kind] += sign * nodes
-        for width, nodes in other.fitting.items():
-            self.fitting[width] += sign * nodes
-
-    def census(self, situation: Situation, agent_slots: AgentSlots | None) -> Census:
-        """Return the census at this moment: the asker's own slots first, then those of the workspace."""
-        not_eligible = +self.not_eligible
-        runnable = self.fitting.total()
-        if agent_slots is not None and agent_slots.is_full:
-            not_eligible["agent_slots"], runnable = runnable, 0
-        elif situation.slots is not None:
-            free = situation.slots - situation.running
-            without = sum(nodes for width, nodes in self.fitting.items() if width > free)
-            not_eligible["no_slot"], runnable = without, runnable - without
-        return Census(runnable=runnable, ready=self.ready, not_eligible=+not_eligible)
-
-
-class Standing:
-    """One Group as one asker's moment sees it: the heads it may take, the heads skipped, and its nodes in numbers.
-
-    `heads` is sorted; `kinds`, `sizes` and `first` are of each lane what keeps the asker from it, how many nodes were
-    counted, and its head, where that is in `heads` or `skipped`.
-    """
-
-    __slots__ = ("counted", "first", "group", "heads", "kinds", "lanes", "sizes", "skipped", "top")
-
-    def __init__(self, group: GroupQueue) -> None:
-        """Know no lane yet."""
-        self.group = group
-        self.heads: list[Head] = []
-        self.skipped: dict[int, Head] = {}
-        self.kinds: list[ReasonKind | None] = []
-        self.sizes: list[int] = []
-        self.first: list[Head | None] = []
-        self.lanes = Tally()
-        self.counted = Tally()
-        self.top: Top | None = None
-
-    def tally(self) -> Tally:
-        """Return the Group in numbers: lanes, nodes that are not in a lane, and what the quota leaves no room for."""
-        group, found = self.group, Tally()
-        found.add(self.lanes, 1)
-        found.ready = group.ready_count
-        for kind, nodes in group.first_reasons.items():
-            found.not_eligible[kind] += nodes
-        if group.quota is not None:
-            free = group.quota - group.running_slots
-            for width in [width for width in found.fitting if width > free]:
-                found.not_eligible["group_quota"] += found.fitting.pop(width)
-        return found
 
 
 class Moment:
@@ -128,21 +44,26 @@ class Moment:
         asker: Asker,
         situation: Situation,
         terms: Mapping[str, RepositoryTerms],
-        penalty: int,
+        policy: SchedulePolicy,
         groups: Mapping[str, GroupQueue],
     ) -> None:
         """Look at nothing yet; Groups are looked at when they are asked for."""
+        self._policy = policy
         self.asker = asker
         self.situation = situation
         self._groups = groups
         self._terms = terms
-        self._penalty = penalty
-        # What was said of picks, by graph, node, agent and whether skipped: the same until something changes.
-        self.told: dict[tuple[str, str, str, bool], Told] = {}
+        self._penalty = micros(policy.merge_pressure_penalty)
+        # What was said of picks, by all that tells one from another: the same until something changes.
+        self.told: dict[tuple[object, ...], Told] = {}
         self._standings: dict[str, Standing] = {}
         self._stale: dict[str, set[int]] = {}
         self._total = Tally()
         self._tops: list[Top] = []
+        # Groups that would give something wide, and Groups that may give another thing than when somebody took note.
+        self._wide: dict[str, int] = {}
+        self._uncounted: set[str] = set()
+        self._changed: set[str] = set()
         self._is_all_warm: bool | None = None
         self._busy = self._busy_resources()
 
@@ -156,18 +77,47 @@ class Moment:
             if gone is not None:
                 self._total.add(gone.counted, -1)
                 self._move_top(gone, None)
+            self._wide.pop(graph_id, None)
+            self._uncounted.discard(graph_id)
+            self._changed.add(graph_id)
         self._has_changed()
 
     def mark(self, graph_id: str, places: Collection[int] = ()) -> None:
         """Note that something about a Group changed, and what is in these lanes or who may have it."""
         self._stale.setdefault(graph_id, set()).update(places)
+        self._changed.add(graph_id)
         self._has_changed()
 
-    def meet(self, running: int) -> None:
-        """Take over how many slots are in use; what waits for one is not looked at for that."""
-        if running != self.situation.running:
-            self.situation = replace(self.situation, running=running)
+    def adopt(self, policy: SchedulePolicy) -> None:
+        """Go on under a policy that changed only what single Groups feel; those were marked."""
+        if policy is self._policy:
+            return
+        self._policy = policy
+        self._has_changed()
+
+    def learn(self, terms: Mapping[str, RepositoryTerms]) -> None:
+        """Take over other terms of repositories; only what lies in one that changed is looked at again."""
+        before, self._terms = self._terms, terms
+        changed = {name for name in before.keys() | terms.keys() if before.get(name) != terms.get(name)}
+        self._has_changed()
+        if self._policy.skip_on_merge_pressure:
+            skipped = frozenset(name for name, each in terms.items() if each.pressured)
+            self.situation = replace(self.situation, skipped_repositories=skipped)
+        for graph_id, group in self._groups.items():
+            if not changed.isdisjoint(group.repositories):
+                lanes = enumerate(group.lanes)
+                self.mark(graph_id, {place for place, lane in lanes if lane.demand.repository in changed})
+
+    def meet(self, running: int, hold: Hold | None) -> None:
+        """Take over how many slots are in use, or kept; what waits for one is not looked at for that."""
+        if running != self.situation.running or hold != self.situation.hold:
+            self.situation = replace(self.situation, running=running, hold=hold)
             self._has_changed()
+
+    def take_changed(self) -> set[str]:
+        """Return the Groups that may give another thing than when this was asked last."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def is_overtaken(self) -> bool:
         """Say whether a resource that every start of the asker takes has become busy, or is no longer."""
@@ -214,6 +164,7 @@ class Moment:
         if len(self._standings) < len(self._groups):
             for graph_id in self._groups:
                 self.standing(graph_id)
+        self._count_up()
         return self._standings
 
     def _stand(self, group: GroupQueue) -> Standing:
@@ -226,46 +177,51 @@ class Moment:
     def _look_at(self, standing: Standing, place: int, *, in_order: bool = True) -> None:
         """Bring one lane up to date: its size, its head, and what keeps the asker from it."""
         group = standing.group
-        lane = group.lanes[place]
-        if place == len(standing.kinds):
-            standing.kinds.append(None)
-            standing.sizes.append(0)
-            standing.first.append(None)
-        else:
-            self._drop(standing, place)
-        kind = standing.kinds[place] = self._first_against(lane.demand, group)
-        size = standing.sizes[place] = len(lane)
-        _count_lane(standing.lanes, kind, lane.demand.slots, size)
+        kind = self._first_against(group.lanes[place].demand, group)
         head = self.head(group, place, 0) if kind is None or kind == "merge_pressure" else None
-        standing.first[place] = head
-        if head is None:
-            return
-        if kind is not None:
-            standing.skipped[place] = head
-        elif in_order:
-            insort(standing.heads, head)
-        else:
-            standing.heads.append(head)
-
-    def _drop(self, standing: Standing, place: int) -> None:
-        """Take out what was known of a lane."""
-        kind, head = standing.kinds[place], standing.first[place]
-        _count_lane(standing.lanes, kind, standing.group.lanes[place].demand.slots, -standing.sizes[place])
-        if head is None:
-            return
-        if kind is not None:
-            del standing.skipped[place]
-        else:
-            del standing.heads[bisect_left(standing.heads, head)]
+        standing.put_lane(place, kind, head, in_order=in_order)
 
     def _recount(self, standing: Standing) -> None:
-        self._total.add(standing.counted, -1)
-        standing.counted = standing.tally()
-        self._total.add(standing.counted, 1)
-        top: Top | None = None
-        if standing.heads:
-            top = (*standing.heads[0][:4], standing.group.graph_id)
-        self._move_top(standing, top)
+        """Work out anew what the Group would give; its numbers can wait until somebody asks for them."""
+        standing.make_offer(self._policy.drain_limit, *self._guarded(standing))
+        self._uncounted.add(standing.group.graph_id)
+
+    def _count_up(self) -> None:
+        """Bring the sums and orders over all Groups up to date."""
+        for graph_id in self._uncounted:
+            standing = self._standings[graph_id]
+            offer = standing.offer
+            if offer is not None and offer.slots > 1:
+                self._wide[graph_id] = offer.slots
+            else:
+                self._wide.pop(graph_id, None)
+            self._total.add(standing.counted, -1)
+            standing.counted = standing.tally()
+            self._total.add(standing.counted, 1)
+            top: Top | None = None
+            if offer is not None and not offer.passed_over:
+                top = (offer.is_shunned, -offer.micros, offer.tokens, offer.node_id, graph_id)
+            elif standing.heads:
+                # The guard decides inside its Group: that keeps the place of its best node.
+                top = (*standing.heads[0][:4], graph_id)
+            self._move_top(standing, top)
+        self._uncounted.clear()
+
+    def _guarded(self, standing: Standing) -> tuple[Head | None, int]:
+        """Return what the pass-over guard picks of the Group, if it does, and how often that was passed over."""
+        group, limit = standing.group, self._policy.pass_over_limit
+        if not (standing.heads and group.is_guard_due(limit)):
+            return None, 0
+        ages = group.ages
+        aged = (
+            ages.oldest(place, limit)
+            for _, _, _, _, place in standing.heads
+            if self.asker.agent_id not in group.lanes[place].demand.shunned_by
+        )
+        oldest = min((each for each in aged if each is not None), default=None)
+        if oldest is None or oldest[1] == standing.heads[0][3]:
+            return None, 0
+        return self.head_of(group, oldest[1]), ages.passed_over(oldest[1])
 
     def _move_top(self, standing: Standing, top: Top | None) -> None:
         if top == standing.top:
@@ -280,18 +236,48 @@ class Moment:
         found = next(lasting(demand, self.situation, self.asker, group.quota, group.graph_id), None)
         return None if found is None else found.kind
 
-    def against(self, demand: Demand, group: GroupQueue, asker: Asker, agent_slots: AgentSlots) -> Iterator[Reason]:
-        """Yield the situational reasons against a demand of the Group, for one of the askers that share the moment."""
-        quota, running = group.quota, group.running_slots
-        return situational(demand, self.situation, asker, quota, running, group.graph_id, agent_slots)
+    def against(
+        self, demand: Demand, group: GroupQueue, node_id: str, asker: Asker, agent_slots: AgentSlots
+    ) -> Iterator[Reason]:
+        """Yield the situational reasons against a node of the Group, for one of the askers that share the moment."""
+        standing = self.standing(group.graph_id)
+        kept_for, hold = self.kept_for(standing, node_id, demand.slots), self.situation.hold
+        is_stopped = standing.is_stopped and (hold is None or hold.key != (group.graph_id, node_id))
+        yield from lasting(demand, self.situation, asker, group.quota, group.graph_id)
+        yield from passing(demand, self.situation, group, agent_slots, kept_for, is_stopped=is_stopped)
+
+    def kept_for(self, standing: Standing, node_id: str, slots: int) -> str | None:
+        """Return the node for which the free slots are kept that this one would take, if they are.
+
+        What is too wide keeps its place: while a wide node is waited for, its Group gives nothing else.
+        """
+        situation, graph_id = self.situation, standing.group.graph_id
+        if situation.slots is None or slots > (free := situation.slots - situation.running):
+            return None
+        hold, offer = situation.hold, standing.offer
+        if hold is not None and hold.key == (graph_id, node_id):
+            return None
+        if hold is not None and (hold.graph_id == graph_id or self.takes_kept(hold, slots, free)):
+            return hold.node_id
+        if offer is not None and offer.slots > free:
+            return offer.node_id
+        return None
+
+    def takes_kept(self, hold: Hold, slots: int, free: int) -> bool:
+        """Say whether a start would take slots that are kept: after enough other starts, the held node's own."""
+        return (hold.preempts or hold.starts >= self._policy.drain_limit) and slots + hold.slots > free
 
     def head(self, group: GroupQueue, place: int, depth: int) -> Head | None:
         """Return entry `depth` of the Group's lane `place` with its full score, or None past the lane's end."""
-        lane = group.lanes[place]
-        entry = lane.entry(depth)
-        if entry is None:
-            return None
-        demand = lane.demand
+        entry = group.lanes[place].entry(depth)
+        return None if entry is None else self._scored(group, place, entry)
+
+    def head_of(self, group: GroupQueue, node_id: str) -> Head:
+        """Return one ready node of the Group as if it were the head of its lane."""
+        return self._scored(group, group.lanes.place_of[node_id], group.entry(group.rules.shape.by_id[node_id]))
+
+    def _scored(self, group: GroupQueue, place: int, entry: Entry) -> Head:
+        demand = group.lanes[place].demand
         terms = self._terms.get(demand.repository)
         offset = 0 if terms is None else repository_micros(group.weights, terms, self._penalty)
         is_shunned = bool(demand.shunned_by) and self.asker.agent_id in demand.shunned_by
@@ -299,15 +285,23 @@ class Moment:
 
     # --- all Groups
 
+    @property
+    def graph_ids(self) -> Collection[str]:
+        """The Groups there are."""
+        return self._groups.keys()
+
+    def group(self, graph_id: str) -> GroupQueue:
+        """Return a Group that there is."""
+        return self._groups[graph_id]
+
+    def offer(self, graph_id: str) -> Offer | None:
+        """Return what a Group would give, if it would give anything."""
+        return self.standing(graph_id).offer if graph_id in self._groups else None
+
     def tops(self) -> Sequence[Top]:
         """Return the best head of each Group, in order."""
         self._all_standings()
         return self._tops
-
-    def tops_of(self, graph_id: str) -> Sequence[Top]:
-        """Return the same of one Group."""
-        top = self.standing(graph_id).top
-        return () if top is None else (top,)
 
     def skipped(self, graph_id: str | None = None) -> Sequence[SkippedHead]:
         """Return the head of each lane that merge pressure keeps out, of one Group or of all, in any order."""
@@ -323,12 +317,64 @@ class Moment:
 
     def census(self, agent_slots: AgentSlots | None = None) -> Census:
         """Count the nodes of all Groups as this asker sees them."""
-        self._all_standings()
-        return self._total.census(self.situation, agent_slots)
+        every, situation = self._all_standings(), self.situation
+        reserved = Counter[int]()
+        if situation.slots is not None:
+            free = situation.slots - situation.running
+            if situation.hold is not None:
+                waiting: Iterable[str] = every
+            else:
+                waiting = [graph_id for graph_id, width in self._wide.items() if width > free]
+            for graph_id in waiting:
+                reserved += self._reserved(every[graph_id], free)
+        return self._with_held(self._total).census(situation, agent_slots, reserved)
 
     def census_of(self, graph_id: str, agent_slots: AgentSlots | None = None) -> Census:
         """Count the nodes of one Group as this asker sees them."""
-        return self.standing(graph_id).counted.census(self.situation, agent_slots)
+        standing, situation = self.standing(graph_id), self.situation
+        self._count_up()
+        reserved = Counter[int]()
+        if situation.slots is not None:
+            reserved = self._reserved(standing, situation.slots - situation.running)
+        return self._with_held(standing.counted, graph_id).census(situation, agent_slots, reserved)
+
+    def _with_held(self, counted: Tally, graph_id: str | None = None) -> Tally:
+        """Return the numbers after the held node: it starts though its Group's quota is kept for another one."""
+        hold = self.situation.hold
+        offer = None if hold is None or graph_id not in {None, hold.graph_id} else self.held_offer(hold)
+        if offer is None or not self.standing(offer.graph_id).is_stopped:
+            return counted
+        found = Tally()
+        found.add(counted, 1)
+        found.not_eligible["group_quota"] -= 1
+        found.fitting[offer.slots] += 1
+        return found
+
+    def _reserved(self, standing: Standing, free: int) -> Counter[int]:
+        """Count by width the nodes that would fit in if no slots were kept for another one."""
+        found = Counter[int]()
+        for width, nodes in standing.counted.fitting.items():
+            if width <= free and self.kept_for(standing, "", width) is not None:
+                found[width] = nodes
+        hold = self.situation.hold
+        if hold is not None and hold.graph_id == standing.group.graph_id and found[hold.slots]:
+            # The node itself is not kept from anything.
+            found[hold.slots] -= self._may_take(standing, hold.node_id)
+        return found
+
+    def _may_take(self, standing: Standing, node_id: str) -> bool:
+        place = standing.group.lanes.place_of.get(node_id)
+        return place is not None and standing.kinds[place] is None
+
+    def held_offer(self, hold: Hold) -> Offer | None:
+        """Return the node that is waited for, where this asker may take it and the Group's quota lets it."""
+        if hold.graph_id not in self._groups:
+            return None
+        standing = self.standing(hold.graph_id)
+        if not self._may_take(standing, hold.node_id):
+            return None
+        offer, free = standing.offered(self.head_of(standing.group, hold.node_id)), standing.quota_left
+        return None if free is not None and offer.slots > free else offer
 
     def scored(self, group: GroupQueue, node: TaskNode, policy: SchedulePolicy, now: datetime) -> Scored:
         """Return what the node's score is made of."""
@@ -350,10 +396,3 @@ class Moment:
             is_cold = any(not self.terms(name).warm for group in every for name in group.repositories)
             self._is_all_warm = not is_cold and len({name for group in every for name in group.repositories}) > 1
         return self._is_all_warm
-
-
-def _count_lane(tally: Tally, kind: ReasonKind | None, width: int, nodes: int) -> None:
-    if kind is None:
-        tally.fitting[width] += nodes
-    else:
-        tally.not_eligible[kind] += nodes

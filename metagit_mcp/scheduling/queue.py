@@ -12,7 +12,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Final
 
-from metagit_mcp.domain.approval import Approval
+from metagit_mcp.domain.approval import Approval, by_node
 from metagit_mcp.domain.graph import dependents_of, structure
 from metagit_mcp.domain.policy import MicroWeights, SchedulePolicy, quota_for, weights_for
 from metagit_mcp.domain.projection import as_known
@@ -25,6 +25,7 @@ from metagit_mcp.domain.tasks import (
     effective_slots,
     effective_tokens,
 )
+from metagit_mcp.scheduling.ages import Ages, is_guard_due
 from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, spelling_of
 from metagit_mcp.scheduling.eligibility import (
     WAITING_THOUGH_READY,
@@ -36,8 +37,8 @@ from metagit_mcp.scheduling.eligibility import (
     observed_until,
 )
 from metagit_mcp.scheduling.holdings import live_lease, live_leases
-from metagit_mcp.scheduling.lane import Entry, Lane
-from metagit_mcp.scheduling.needs import Needs
+from metagit_mcp.scheduling.lane import Entry
+from metagit_mcp.scheduling.lanes import Lanes
 from metagit_mcp.scheduling.quiet import quiet_between
 from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros
 
@@ -47,33 +48,32 @@ class GroupQueue:
 
     `lanes` are named by their place; one that is empty stays. `first_reasons` counts the nodes that are not ready for
     a reason of their own, by the first one; `ready_count` those ready by status and dependencies; `quiet` is the time
-    in which time alone changes none of it. `needs` leads from what leases may hold to the lanes that feel it, `named`
-    counts the lanes in which an agent is named, as owner or as one who gave the nodes back.
+    in which time alone changes none of it. `round` is what the ledger knows of its dispatches.
     """
 
     __slots__ = (
+        "_ages",
         "_approvals",
         "_by_id",
         "_dependents",
         "_filed",
         "_items",
         "_leases",
-        "_places",
         "_running",
+        "_seen",
         "_waiting",
         "approved",
+        "capability_sets",
         "first_reasons",
         "graph_id",
         "lanes",
         "leased_slots",
         "loaded",
-        "named",
-        "needs",
         "observed_slots",
         "quiet",
         "quota",
         "ranks",
-        "repositories",
+        "round",
         "rules",
         "top_rank",
         "weights",
@@ -85,9 +85,13 @@ class GroupQueue:
         policy: SchedulePolicy,
         approvals: tuple[Approval, ...],
         now: datetime,
-        work: LedgerState,
+        work: LedgerState | None = None,
     ) -> None:
-        """Judge every node once."""
+        """Judge every node once; a graph whose file cannot be used has none.
+
+        `approvals` are those of the file; the ledger knows of more.
+        """
+        work = work or LedgerState()
         self.graph_id = loaded.graph_id
         self.loaded = loaded
         self._approvals = approvals
@@ -100,23 +104,37 @@ class GroupQueue:
         self._dependents: dict[str, list[str]] | None = None
         self.rules = self._rules(policy, now)
         self._by_id = self.rules.shape.by_id
-        self.weights: MicroWeights = weights_for(policy, loaded.graph_id)
-        self.ranks: Mapping[str, int] = self.rules.shape.ranks if self.weights.dependency else {}
-        self.top_rank = max(self.ranks.values(), default=0)
-        self.quota = quota_for(policy, loaded.graph_id)
-        self.lanes: list[Lane] = []
-        self.needs = Needs()
-        self.named: Counter[str] = Counter()
-        # Ready nodes by repository.
-        self.repositories: Counter[str] = Counter()
+        self._take_over(policy)
+        self.lanes = Lanes()
         self.first_reasons: Counter[ReasonKind] = Counter()
         self._waiting = 0
-        self._places: dict[Demand, int] = {}
+        self.round = work.shares.rounds.get(loaded.graph_id)
+        # Made when the guard may pick or somebody starts: mere advice needs none.
+        self._ages: Ages | None = None
+        # The capability sets that unfinished nodes name.
+        self.capability_sets: Counter[frozenset[str]] = Counter()
         self._running: dict[str, TaskNode] = {}
         self.leased_slots = sum(lease.holding.slots for lease in self._leases.values())
         self.observed_slots = 0
+        self._seen = 0
         self._sort_in(self.rules.shape.by_id.values())
         self.quiet = quiet_between(self._timers(self.rules.shape.by_id.values()), now)
+
+    def _take_over(self, policy: SchedulePolicy) -> None:
+        """Take over how the policy weighs the nodes, and its limit."""
+        self.weights: MicroWeights = weights_for(policy, self.graph_id)
+        self.ranks: Mapping[str, int] = self.rules.shape.ranks if self.weights.dependency else {}
+        self.top_rank = max(self.ranks.values(), default=0)
+        self.quota = quota_for(policy, self.graph_id)
+
+    def weigh(self, policy: SchedulePolicy) -> None:
+        """Put the ready nodes in order again, under other weights or another quota; none is judged anew."""
+        before = self.weights
+        self._take_over(policy)
+        if self.weights != before:
+            by_id, entry = self.rules.shape.by_id, self.entry
+            self.lanes.order_anew(lambda node_id: entry(by_id[node_id]))
+            self._ages = None
 
     def _rules(self, policy: SchedulePolicy, now: datetime) -> GroupRules:
         graph, defects = self.loaded.graph, self.loaded.defects
@@ -126,7 +144,7 @@ class GroupQueue:
             defects=defects,
             shape=structure(self._known_nodes(), defects),
             policy=policy,
-            approvals=_by_node((*self._approvals, *self.approved)),
+            approvals=by_node((*self._approvals, *self.approved)),
             now=now,
             items=self._items,
             leases=self._leases,
@@ -152,6 +170,29 @@ class GroupQueue:
         return tuple(sorted(self._running.values(), key=attrgetter("node_id")))
 
     @property
+    def repositories(self) -> Counter[str]:
+        """The ready nodes by repository."""
+        return self.lanes.repositories
+
+    @property
+    def ages(self) -> Ages:
+        """How long the ready nodes wait."""
+        if self._ages is None:
+            by_id = self.rules.shape.by_id
+            self._ages = Ages(self.lanes.place_of, self.round, lambda node_id: by_id[node_id].updated_at)
+        return self._ages
+
+    @property
+    def seen(self) -> dict[str, TaskNode]:
+        """The nodes that run as their file says, and under no lease."""
+        leases = self.rules.leases
+        return {name: node for name, node in self._running.items() if name not in leases} if self._seen else {}
+
+    def is_guard_due(self, limit: int) -> bool:
+        """Say whether the pass-over guard may pick (scheduling.md §2)."""
+        return self.round is not None and is_guard_due(self.round, limit)
+
+    @property
     def running_slots(self) -> int:
         """The slots of all that runs."""
         return self.leased_slots + self.observed_slots
@@ -165,6 +206,7 @@ class GroupQueue:
             self._items != items
             or self._leases != live_leases(items, work)
             or self.approved != work.approvals.get(self.graph_id, ())
+            or self.round != work.shares.rounds.get(self.graph_id)
         )
 
     def follow(self, work: LedgerState, node_ids: Iterable[str], now: datetime) -> set[int] | None:
@@ -186,6 +228,10 @@ class GroupQueue:
         for name, node in after.items():
             self._replace(name, filed[name], node)
         self._learn_rules(work, now)
+        # Before anything is put in again: it has the age that is known now.
+        self.round = work.shares.rounds.get(self.graph_id)
+        if self._ages is not None:
+            self._ages.follow(self.round)
         for name in judged:
             self._put_in(by_id[name], places)
         timers = list(self._timers(after.values()))
@@ -229,6 +275,8 @@ class GroupQueue:
             self._items.pop(node_id, None)
 
     def _replace(self, node_id: str, filed: TaskNode, known: TaskNode) -> None:
+        self._count_capabilities(self._by_id[node_id], -1)
+        self._count_capabilities(known, 1)
         self._by_id[node_id] = known
         if known is filed:
             self._filed.pop(node_id, None)
@@ -239,7 +287,7 @@ class GroupQueue:
         approved = work.approvals.get(self.graph_id, ())
         if approved != self.approved:
             self.approved = approved
-            self.rules = replace(self.rules, approvals=_by_node((*self._approvals, *approved)))
+            self.rules = replace(self.rules, approvals=by_node((*self._approvals, *approved)))
         if now != self.rules.now:
             self.rules = replace(self.rules, now=now)
 
@@ -259,13 +307,12 @@ class GroupQueue:
         """Put a node into the lane of its demand, or take it out; return the place of the lane."""
         item = self._items.get(node.node_id)
         demand = demand_of(node, item, exhausted=is_exhausted_node(self.rules, node))
-        place = self._place(demand)
-        lane, entry = self.lanes[place], self._entry(node)
-        if sign > 0:
-            lane.put(entry)
-        else:
-            lane.remove(entry)
-        self._name(demand, sign)
+        entry = self.entry(node)
+        place = self.lanes.put(demand, entry) if sign > 0 else self.lanes.take_out(demand, entry)
+        if self._ages is not None and sign > 0:
+            self._ages.came(entry, place)
+        elif self._ages is not None:
+            self._ages.went(node.node_id)
         return place
 
     # --- judging
@@ -277,32 +324,23 @@ class GroupQueue:
         for node in nodes:
             kind = first_kind(self.rules, node)
             self._count(node, kind, 1)
+            if node.capabilities:
+                self._count_capabilities(node, 1)
             if kind is None:
                 spelling = spelling_of(node, items.get(node.node_id), exhausted=is_exhausted_node(self.rules, node))
-                by_spelling.setdefault(spelling, []).append(self._entry(node))
+                by_spelling.setdefault(spelling, []).append(self.entry(node))
         lanes: dict[Demand, list[Entry]] = {}
         for spelling, entries in by_spelling.items():
             lanes.setdefault(demand_spelt(*spelling), []).extend(entries)
-        for demand, entries in lanes.items():
-            self._name(demand, len(entries))
-            self.lanes[self._place(demand)] = Lane(demand, entries)
+        self.lanes.fill(lanes)
 
-    def _place(self, demand: Demand) -> int:
-        """Return the place of the demand's lane; a new lane is empty."""
-        place = self._places.get(demand)
-        if place is None:
-            place = self._places[demand] = len(self.lanes)
-            self.lanes.append(Lane(demand, []))
-            self.needs.put(demand, place)
-        return place
-
-    def _name(self, demand: Demand, nodes: int) -> None:
-        """Count nodes that were put into the demand's lane, or taken out of it."""
-        _add(self.repositories, demand.repository, nodes)
-        if demand.owner is not None:
-            _add(self.named, demand.owner, nodes)
-        for agent_id in demand.shunned_by:
-            _add(self.named, agent_id, nodes)
+    def _count_capabilities(self, node: TaskNode, sign: int) -> None:
+        """Count what an unfinished node requires, or no longer."""
+        if node.capabilities and node.status not in FINISHED_STATUSES:
+            names = frozenset(node.capabilities)
+            self.capability_sets[names] += sign
+            if not self.capability_sets[names]:
+                del self.capability_sets[names]
 
     def _count(self, node: TaskNode, kind: ReasonKind | None, sign: int) -> None:
         """Count one node that is not in a lane, or no longer."""
@@ -323,11 +361,13 @@ class GroupQueue:
         else:
             del self._running[node.node_id]
         if is_seen:
+            self._seen += sign
             until = observed_until(self.rules, node)
             if until is None or until > self.rules.now:
                 self.observed_slots += sign * effective_slots(node)
 
-    def _entry(self, node: TaskNode) -> Entry:
+    def entry(self, node: TaskNode) -> Entry:
+        """Return the node as its lane orders it."""
         own = static_micros(node, self.weights, self.ranks.get(node.node_id, 0), self.top_rank)
         if node.deadline is not None and is_due_soon(node, self._horizon, self.rules.now):
             own += self.weights.deadline
@@ -358,33 +398,3 @@ class GroupQueue:
 
 # Whoever is in one of these states is waited for in the same way.
 _MAY_RUN: Final = frozenset({*OPEN_STATUSES, "running"})
-
-
-def _add(counter: Counter[str], name: str, number: int) -> None:
-    counter[name] += number
-    if not counter[name]:
-        del counter[name]
-
-
-_NOTHING = LedgerState()
-
-
-def group_queue(
-    loaded: LoadedGraph,
-    policy: SchedulePolicy,
-    approvals: tuple[Approval, ...],
-    now: datetime,
-    work: LedgerState = _NOTHING,
-) -> GroupQueue:
-    """Build the queue of one Group; a graph whose file cannot be used has no nodes.
-
-    `approvals` are those of the file; the ledger knows of more.
-    """
-    return GroupQueue(loaded, policy, approvals, now, work)
-
-
-def _by_node(approvals: Iterable[Approval]) -> dict[str, tuple[Approval, ...]]:
-    by_node: dict[str, tuple[Approval, ...]] = {}
-    for approval in approvals:
-        by_node[approval.node_id] = (*by_node.get(approval.node_id, ()), approval)
-    return by_node

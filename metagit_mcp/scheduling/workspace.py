@@ -3,21 +3,25 @@
 A cycle after a change costs the changed nodes or Groups, and one without a change only its picks.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from metagit_mcp.domain.policy import micros, slots_of_agent, uses_of_agent
+from metagit_mcp.domain.policy import slots_of_agent, uses_of_agent
+from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.state import LedgerState, pause_key
 from metagit_mcp.domain.work import NodeKey, Pause, ResourceClosure
 from metagit_mcp.scheduling.demand import Units
-from metagit_mcp.scheduling.eligibility import AgentSlots, Situation
+from metagit_mcp.scheduling.fairness import FairOrder
 from metagit_mcp.scheduling.holdings import Changed, Holdings, live_lease
 from metagit_mcp.scheduling.holds import Holds, holds_of
 from metagit_mcp.scheduling.moment import Moment
-from metagit_mcp.scheduling.queue import GroupQueue, group_queue
+from metagit_mcp.scheduling.needs import Needing
+from metagit_mcp.scheduling.policy_change import policy_change
+from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.quiet import Quiet, quiet_between
+from metagit_mcp.scheduling.situation import AgentSlots, Situation
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot
 from metagit_mcp.scheduling.terms import cold_from, repository_terms
 
@@ -38,12 +42,21 @@ class WorkspaceQueue:
         self.holdings = Holdings(snapshot.work.leases.values())
         self._pauses: dict[str, Pause] = dict(snapshot.work.pauses)
         self._closures: dict[str, ResourceClosure] = dict(snapshot.work.closures)
-        self._moments: dict[tuple[str, frozenset[str], Units], Moment] = {}
+        self._moments: dict[tuple[str, tuple[tuple[str, ...], ...], Units], Moment] = {}
+        # Whose turn it is, by pool; one whose moment is no longer kept is made anew.
+        self._orders: dict[tuple[tuple[str, ...], ...], FairOrder] = {}
+        # Plans of several nodes (cycle.py), by their question: the same until something changes.
+        self.plans: dict[tuple[Asker, int, str | None], Any] = {}
         self._own_units: dict[str, Units] = {}
         self._named: set[str] = set()
+        # The capability sets that unfinished nodes name, each sorted, in order: they make the pools.
+        self.capability_sets: tuple[tuple[str, ...], ...] = ()
         self._observed = 0
+        # The Groups with runs of other programs that the ledger does not know, or that are over.
+        self.unsettled_in: set[str] = set()
         self._is_fair = False
         self._holds: dict[str, Holds] = {}
+        self._needing = Needing()
         self._quiet = Quiet()
         self._rebuild(set(snapshot.graphs))
 
@@ -63,20 +76,45 @@ class WorkspaceQueue:
         """
         before, self.snapshot = self.snapshot, snapshot
         self.now = snapshot.now
+        self.plans.clear()
         is_quiet = self._quiet.holds_at(snapshot.now)
-        same_policy = before.policy is snapshot.policy
-        if same_policy:
-            outdated = set(self._outdated(before, is_quiet=is_quiet))
-        else:
-            outdated = snapshot.graphs.keys() | self.groups.keys()
+        outdated = set(self._outdated(before, is_quiet=is_quiet))
+        change = policy_change(before.policy, snapshot.policy, self.groups)
+        if before.policy is not snapshot.policy:
             self._own_units.clear()
         if before.work is not snapshot.work:
             self._take_over(snapshot.work)
-        same_view = same_policy and before.surroundings is snapshot.surroundings and before.work is snapshot.work
-        if not (same_view and is_quiet):
+        if change.is_whole or before.work is not snapshot.work or not is_quiet:
             self._moments.clear()
-        if outdated or not (same_view and is_quiet):
-            self._rebuild(outdated)
+            self._orders.clear()
+        is_seen_anew = before.surroundings is not snapshot.surroundings
+        if outdated or change.judged or not is_quiet:
+            self._rebuild(outdated | change.judged)
+        elif is_seen_anew:
+            self._quiet = quiet_between(self._timers(), self.now)
+        self._weigh(change.weighed | change.shared)
+        for moment in self._moments.values():
+            moment.adopt(snapshot.policy)
+        for order in self._orders.values() if before.policy is not snapshot.policy else ():
+            order.adopt(snapshot.policy)
+        if is_seen_anew or change.weighed:
+            self._learn_terms()
+
+    def _learn_terms(self) -> None:
+        """Let the moments take over other terms of repositories."""
+        for moment in self._moments.values():
+            moment.learn(repository_terms(moment.asker, self.snapshot, self.groups.values()))
+
+    def _weigh(self, graph_ids: Collection[str]) -> None:
+        """Take over weights, shares and quotas of the policy."""
+        for graph_id in sorted(graph_ids):
+            group = self.groups.get(graph_id)
+            if group is not None:
+                group.weigh(self.snapshot.policy)
+                for moment in self._moments.values():
+                    moment.mark(graph_id, range(len(group.lanes)))
+        if graph_ids:
+            self._is_fair = any(group.weights.fairness for group in self.groups.values())
 
     def _outdated(self, before: Snapshot, *, is_quiet: bool) -> Iterator[str]:
         """Yield the Groups that came, went or changed, by their files, their approvals, their work or the time."""
@@ -96,6 +134,8 @@ class WorkspaceQueue:
     def _take_over(self, work: LedgerState) -> None:
         self.holdings = Holdings(work.leases.values())
         self._pauses, self._closures = dict(work.pauses), dict(work.closures)
+        for graph_id in self.groups.keys() | work.shares.runs.keys() | self.unsettled_in:
+            self._note_seen(graph_id)
 
     def _rebuild(self, graph_ids: set[str]) -> None:
         fair = self._fair_repositories(graph_ids)
@@ -106,17 +146,30 @@ class WorkspaceQueue:
             loaded = self.snapshot.graphs.get(graph_id)
             if loaded is not None:
                 approvals = self.snapshot.approvals.get(graph_id, ())
-                made = group_queue(loaded, self.snapshot.policy, approvals, self.now, self.snapshot.work)
+                made = GroupQueue(loaded, self.snapshot.policy, approvals, self.now, self.snapshot.work)
                 self.groups[graph_id] = made
                 self._observed += made.observed_slots
+                self._needing.put(graph_id, made.lanes.needs)
+            self._note_seen(graph_id)
         self._is_fair = any(group.weights.fairness for group in self.groups.values())
         self._named = _named_in(self.groups.values())
+        self.capability_sets = _sets_in(self.groups.values())
         for moment in self._moments.values():
             moment.forget(graph_ids)
         if fair != self._fair_repositories(graph_ids):
-            self._moments.clear()
+            self._learn_terms()
         self._meet()
         self._quiet = quiet_between(self._timers(), self.now)
+
+    def _note_seen(self, graph_id: str) -> None:
+        group, charged = self.groups.get(graph_id), self.snapshot.work.shares.runs.get(graph_id, {})
+        seen = group.seen if group is not None else {}
+        (self.unsettled_in.add if seen.keys() != charged.keys() else self.unsettled_in.discard)(graph_id)
+
+    @property
+    def running_slots(self) -> int:
+        """The slots of all that runs."""
+        return self.holdings.slots + self._observed
 
     def _fair_repositories(self, graph_ids: Iterable[str]) -> set[str] | None:
         """Return the repositories with ready nodes in these Groups, where fairness asks who is under-represented."""
@@ -124,14 +177,24 @@ class WorkspaceQueue:
             return None
         return {name for each in graph_ids if each in self.groups for name in self.groups[each].repositories}
 
+    @property
+    def hold(self) -> Hold | None:
+        """The hold as it works now: one for which nobody pauses any more, and too few did, waits as any other."""
+        shares, slots = self.snapshot.work.shares, self.snapshot.policy.slots
+        hold = shares.hold
+        if hold is None or not hold.preempts or shares.preemptions:
+            return hold
+        is_short = slots is not None and slots - self.running_slots < hold.slots
+        return replace(hold, preempts=False) if is_short else hold
+
     def _meet(self) -> None:
         """Tell the moments how many slots are in use."""
-        running = self.holdings.slots + self._observed
+        running, hold = self.running_slots, self.hold
         if any(moment.situation.observed != self._observed for moment in self._moments.values()):
             # What a run without a lease holds, no wide node can drain.
             self._moments.clear()
         for moment in self._moments.values():
-            moment.meet(running)
+            moment.meet(running, hold)
 
     def _timers(self) -> Iterator[datetime]:
         for group in self.groups.values():
@@ -151,6 +214,7 @@ class WorkspaceQueue:
         Pauses and closures are compared. The state may be another one than the last, such as a branch of it, as long
         as `touched` names every node in which the two differ.
         """
+        self.plans.clear()
         if self.snapshot.work is not work or self.snapshot.now != self.now:
             self.snapshot = replace(self.snapshot, work=work, now=self.now)
         if self._pauses != work.pauses or self._closures != work.closures:
@@ -163,42 +227,51 @@ class WorkspaceQueue:
             self.holdings.put(key, live_lease(work.item(key), work), changed)
             if key[0] in self.groups:
                 by_graph.setdefault(key[0], []).append(key[1])
+            else:
+                self._note_seen(key[0])
         fair = self._fair_repositories(by_graph)
         outdated = {graph_id for graph_id, node_ids in by_graph.items() if not self._follow(graph_id, node_ids)}
         if outdated:
             self._rebuild(outdated)
         if fair != self._fair_repositories(by_graph):
-            self._moments.clear()
+            self._learn_terms()
         self._meet()
         self._contend(changed)
 
     def _follow(self, graph_id: str, node_ids: list[str]) -> bool:
         """Let one Group follow, and the moments look at the lanes that changed; False: it is to be built anew."""
         group = self.groups[graph_id]
-        observed, quiet, named = group.observed_slots, group.quiet, set(group.named)
+        observed, quiet, named = group.observed_slots, group.quiet, set(group.lanes.named)
+        sets = set(group.capability_sets)
+        needs = len(group.lanes.needs.names)
         places = group.follow(self.snapshot.work, node_ids, self.now)
         if places is None:
             return False
+        if needs != len(group.lanes.needs.names):
+            self._needing.put(graph_id, group.lanes.needs)
         self._holds.pop(graph_id, None)
         self._observed += group.observed_slots - observed
+        self._note_seen(graph_id)
         for moment in self._moments.values():
             moment.mark(graph_id, places)
         if group.quiet is not quiet:
             self._quiet = quiet_between([*self._quiet.bounds(), *group.quiet.bounds()], self.now)
-        if named != group.named.keys():
+        if named != group.lanes.named.keys():
             self._named = _named_in(self.groups.values())
+        if sets != group.capability_sets.keys():
+            self.capability_sets = _sets_in(self.groups.values())
         return True
 
     def _contend(self, changed: Changed) -> None:
         """Let the moments look again at the lanes that feel what leases hold in another way now."""
         for key, moment in list(self._moments.items()) if changed else ():
-            situation = moment.situation
             if moment.is_overtaken():
                 del self._moments[key]
                 continue
-            for graph_id, group in self.groups.items():
-                capacities, units = situation.capacities, situation.units
-                felt = set(group.needs.that_feel(changed, self.holdings, capacities, units))
+            situation = moment.situation
+            seen = (changed, self.holdings, situation.capacities, situation.units)
+            for graph_id in set(self._needing.that_feel(*seen)) & self.groups.keys():
+                felt = set(self.groups[graph_id].lanes.needs.that_feel(*seen))
                 if felt:
                     moment.mark(graph_id, felt)
 
@@ -235,12 +308,49 @@ class WorkspaceQueue:
         is_paused = bool(self._pauses) and pause_key("agent", agent_id) in self._pauses
         if not (is_paused or agent_id in self._named or self.snapshot.policy.affinity.scope == "agent"):
             agent_id = ""
-        key = (agent_id, asker.capabilities, units)
+        return self._kept_moment(agent_id, self.satisfied_by(asker), units)
+
+    def satisfied_by(self, asker: Asker) -> tuple[tuple[str, ...], ...]:
+        """Return the capability sets that the asker brings, of those that nodes name: they say in which pool it is."""
+        return tuple(names for names in self.capability_sets if asker.capabilities.issuperset(names))
+
+    def order(self, asker: Asker) -> FairOrder:
+        """Return whose turn it is in the asker's pool."""
+        satisfied = self.satisfied_by(asker)
+        moment = self._kept_moment("", satisfied, ())
+        found = self._orders.get(satisfied)
+        if found is None or found.moment is not moment or found.is_overtaken(self.snapshot.work):
+            found = self._orders[satisfied] = FairOrder(satisfied, moment, self.snapshot.policy, self.snapshot.work)
+        return found.follow(self.snapshot.work)
+
+    def saved_orders(self) -> Callable[[], None]:
+        """Return what brings the orders of all pools back: what is only tried out may make others."""
+        kept = dict(self._orders)
+
+        def restore() -> None:
+            self._orders = kept
+
+        return restore
+
+    def is_named(self, agent_id: str) -> bool:
+        """Say whether an agent owns nodes that wait, or gave some back."""
+        return agent_id in self._named
+
+    def owned_in(self, agent_id: str) -> list[str]:
+        """Return the Groups in which an agent owns nodes that wait, or gave some back."""
+        if not self.is_named(agent_id):
+            return []
+        return sorted(graph_id for graph_id, group in self.groups.items() if agent_id in group.lanes.named)
+
+    def _kept_moment(self, agent_id: str, satisfied: tuple[tuple[str, ...], ...], units: Units) -> Moment:
+        key = (agent_id, satisfied, units)
         found = self._moments.get(key)
         if found is None:
             if len(self._moments) >= _MOMENTS_KEPT:
-                del self._moments[next(iter(self._moments))]
-            found = self._moments[key] = self._moment(Asker(agent_id=agent_id, capabilities=asker.capabilities), units)
+                gone = self._moments.pop(next(iter(self._moments)))
+                self._orders = {name: order for name, order in self._orders.items() if order.moment is not gone}
+            capabilities = frozenset(name for names in satisfied for name in names)
+            found = self._moments[key] = self._moment(Asker(agent_id=agent_id, capabilities=capabilities), units)
         return found
 
     def _moment(self, asker: Asker, units: Units) -> Moment:
@@ -249,7 +359,7 @@ class WorkspaceQueue:
         pauses = [pause for pause in self._pauses.values() if pause.until is None or pause.until > self.now]
         situation = Situation(
             slots=policy.slots,
-            running=self.holdings.slots + self._observed,
+            running=self.running_slots,
             observed=self._observed,
             skipped_repositories=frozenset(
                 key for key, each in terms.items() if each.pressured and policy.skip_on_merge_pressure
@@ -259,10 +369,17 @@ class WorkspaceQueue:
             capacities={name: each.capacity for name, each in policy.resources.items()},
             holdings=self.holdings,
             units=units,
+            hold=self.hold,
         )
-        return Moment(asker, situation, terms, micros(policy.merge_pressure_penalty), self.groups)
+        return Moment(asker, situation, terms, policy, self.groups)
 
 
 def _named_in(groups: Iterable[GroupQueue]) -> set[str]:
     """Return the agents that own a node which nobody else may have, or gave one back."""
-    return {name for group in groups for name in group.named}
+    return {name for group in groups for name in group.lanes.named}
+
+
+def _sets_in(groups: Iterable[GroupQueue]) -> tuple[tuple[str, ...], ...]:
+    """Return the capability sets that unfinished nodes name."""
+    named = {names for group in groups for names in group.capability_sets}
+    return tuple(sorted(tuple(sorted(names)) for names in named))

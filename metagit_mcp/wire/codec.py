@@ -42,6 +42,11 @@ def compact(record: Mapping[str, Any]) -> bytes:
     return to_json(record)
 
 
+def ascii_line(record: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as one compact line of ASCII."""
+    return to_json(record, ensure_ascii=True)
+
+
 def parse_json(raw: bytes) -> object:
     """Return the JSON value in `raw` (a byte order mark is passed over).
 

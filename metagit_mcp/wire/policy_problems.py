@@ -42,13 +42,20 @@ def policy_problem(error: ValidationError, wrong: type[MetagitError]) -> Metagit
 def _told(detail: ErrorDetails) -> tuple[str, str]:
     where, rule = problem(detail)
     if detail["type"] == "unexpected_keyword_argument":
-        rule = f"unknown key, the nearest known one is {_nearest(where)}"
+        rule = f"unknown key, the nearest known one is {_nearest(detail)}"
     return where, rule
 
 
-def _nearest(where: str) -> str:
-    *path, name = where.split("/")
-    return nearest(name, [each.name for each in fields(_shape_of(path[0]) if path else SchedulePolicy)])
+def _nearest(detail: ErrorDetails) -> str:
+    *path, name = map(str, detail["loc"])
+    known = _keys_of(_shape_of(path[0]) if path else SchedulePolicy)
+    return known[nearest(name, known)]
+
+
+def _keys_of(shape: Any) -> dict[str, str]:  # noqa: ANN401 - as below
+    """Return what a shape's keys may be taken for, and the key as a file has it; the code's own name is no key."""
+    names = {each.name: str(each.metadata.get("alias", each.name)) for each in fields(shape)}
+    return names | {key: key for key in names.values()}
 
 
 def _shape_of(key: str) -> Any:  # noqa: ANN401 - a dataclass of the policy, which has no type of its own

@@ -71,7 +71,7 @@ class StatusRequest:
     graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
     node_id: str | None = _id("Explain this node: every reason for or against it")
     recent: int = said("How many recent decisions to show", 10, ge=0, le=100)
-    after_group: str | None = _id("Show the Groups whose id comes after this one")
+    after_group: str | None = _id("Show the Groups that come after this one, the last one shown")
     detail: Detail | None = said("full adds factors and dispatch hints to recent decisions and explain", None)
 
 

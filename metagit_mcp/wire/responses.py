@@ -3,14 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from metagit_mcp.domain.decision import (
-    BudgetFigure,
-    DispatchHints,
-    Factor,
-    LeaseRecord,
-    LoggedDecision,
-    ScheduleDecision,
-)
+from metagit_mcp.domain.decision import BudgetFigure, DispatchHints, LeaseRecord, ScheduleDecision
 from metagit_mcp.domain.value import value
 
 
@@ -73,11 +66,15 @@ class WorkStartAnswer:
 
 @value
 class WorkReportAnswer:
-    """The answer to metagit_work_report: the lease if it goes on, and what the node is now."""
+    """The answer to metagit_work_report: the lease if it goes on, and what the node is now.
+
+    `preempt_requested`: somebody waits for the slot; the holder checkpoints as soon as it is safe and reports paused.
+    """
 
     graph_id: str
     node_id: str
     node_status: str
+    preempt_requested: bool
     released_slot: bool
     warnings: tuple[str, ...]
     next_step: str
@@ -121,147 +118,6 @@ class PauseAnswer:
 
 
 @value
-class WorkspacePlace:
-    """Which workspace this is, and why it was chosen."""
-
-    path: str
-    chosen_by: str
-
-
-@value
-class StatusCounts:
-    """Nodes by what they are now; the parts add up to `nodes`."""
-
-    graphs: int
-    nodes: int
-    eligible: int
-    waiting: int
-    blocked: int
-    deferred: int
-    awaiting_approval: int
-    running: int
-    awaiting_review: int
-    finished: int
-    inactive: int
-    invalid: int
-
-
-@value
-class GroupStatus:
-    """One Group: its nodes in numbers."""
-
-    graph_id: str
-    title: str
-    state: str
-    nodes: int
-    ready: int
-    runnable: int
-    running: int
-    finished: int
-    quota: int | None = None
-
-
-@value
-class RunningNode:
-    """A node that runs: under a lease (until then), or as the files say, since its last change."""
-
-    graph_id: str
-    node_id: str
-    title: str
-    repository: str | None = None
-    agent_id: str | None = None
-    since: str | None = None
-    leased_until: datetime | None = None
-
-
-@value
-class PersonNeeded:
-    """What only a person can set going: a node, or a graph file that cannot be used; the command or file for it."""
-
-    graph_id: str
-    reason: str
-    node_id: str | None = None
-    title: str | None = None
-    command: str | None = None
-    file: str | None = None
-    note: str | None = None
-
-
-@value
-class WaitingNode:
-    """A node that starts without a person once its first reason ends."""
-
-    graph_id: str
-    node_id: str
-    title: str
-    reason: str
-
-
-@value
-class MergePressure:
-    """Queued and running merges of one repository."""
-
-    repository: str
-    depth: int
-    threshold: int
-    pressured: bool
-
-
-@value
-class ReasonAgainst:
-    """One reason why a node may not be started now."""
-
-    reason: str
-    text: str
-    note: str | None = None
-
-
-@value
-class NodeExplanation:
-    """Why this node may, or may not, be started now."""
-
-    graph_id: str
-    node_id: str
-    title: str
-    status: str
-    runnable: bool
-    reasons: tuple[ReasonAgainst, ...]
-    score: float
-    score_reasons: tuple[str, ...]
-    place: int | None = None
-    factors: tuple[Factor, ...] | None = None
-
-
-@value
-class StatusAnswer:
-    """The answer to metagit_schedule_status."""
-
-    workspace: WorkspacePlace
-    policy: dict[str, Any]
-    revision: str
-    ready_count: int
-    runnable_count: int
-    counts: StatusCounts
-    not_eligible: tuple[ReasonCount, ...]
-    groups: tuple[GroupStatus, ...]
-    groups_total: int
-    running: tuple[RunningNode, ...]
-    needs_person: tuple[PersonNeeded, ...]
-    needs_person_total: int
-    waiting: tuple[WaitingNode, ...]
-    waiting_total: int
-    recent_decisions: tuple[LoggedDecision, ...]
-    merge_pressure: tuple[MergePressure, ...]
-    state_version: str
-    truncated: bool
-    omitted: tuple[Omitted, ...]
-    warnings: tuple[str, ...]
-    next_step: str
-    pauses: tuple[PauseRecord, ...] = ()
-    explain: NodeExplanation | None = None
-
-
-@value
 class Placed:
     """One node in an order, with its score."""
 
@@ -271,11 +127,22 @@ class Placed:
 
 
 @value
+class ShareChange:
+    """What a Group is guaranteed of the work before and after a change, 0 to 1; 0 for one without work."""
+
+    graph_id: str
+    before: float
+    after: float
+
+
+@value
 class PolicyEffect:
-    """The first places of the order before and after a change."""
+    """The first places of the order before and after a change, and the shares that change most."""
 
     before: tuple[Placed, ...]
     after: tuple[Placed, ...]
+    shares: tuple[ShareChange, ...] = ()
+    shares_total: int = 0
 
 
 @value

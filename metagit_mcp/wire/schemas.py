@@ -10,7 +10,7 @@ from typing import Any, Final
 from metagit_mcp.domain.decision import ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
-from metagit_mcp.wire import requests, responses
+from metagit_mcp.wire import requests, responses, status_answers
 from metagit_mcp.wire.codec import Json, adapter
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -21,11 +21,11 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
     "task_graph": (TaskGraph, "validation"),
     "decision": (ScheduleDecision, "serialization"),
     "event": (SchedulerEvent, "serialization"),
-    "status": (responses.StatusAnswer, "serialization"),
+    "status": (status_answers.StatusAnswer, "serialization"),
     "metagit_schedule_next.input": (requests.NextRequest, "validation"),
     "metagit_schedule_next.output": (responses.NextAnswer, "serialization"),
     "metagit_schedule_status.input": (requests.StatusRequest, "validation"),
-    "metagit_schedule_status.output": (responses.StatusAnswer, "serialization"),
+    "metagit_schedule_status.output": (status_answers.StatusAnswer, "serialization"),
     "metagit_schedule_policy.input": (requests.PolicyRequest, "validation"),
     "metagit_schedule_policy.output": (responses.PolicyAnswer, "serialization"),
     "metagit_work_start.input": (requests.WorkStartRequest, "validation"),
@@ -40,23 +40,31 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
 
 
 LEDGER_EVENT: Final = "ledger_event"
+# Theirs is a module that only `simulate` and this need.
+SIMULATION: Final = ("workload", "simulation")
 
 
 def schema_names() -> tuple[str, ...]:
     """Return the names of all published schemas."""
-    return (*_TYPES, LEDGER_EVENT)
+    return (*_TYPES, LEDGER_EVENT, *SIMULATION)
 
 
 def schema_of(name: str) -> Json:
     """Return one published schema."""
     if name == LEDGER_EVENT:
         return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **_any_event()}
-    shape, mode = _TYPES[name]
+    shape, mode = _simulation_shape(name) if name in SIMULATION else _TYPES[name]
     side: Any = mode
     body = adapter(shape).json_schema(mode=side)
-    if name == "policy":
+    if name in {"policy", "workload"}:
         body["properties"]["$schema"] = {"type": "string", "description": "Where this schema is published."}
     return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **body}
+
+
+def _simulation_shape(name: str) -> tuple[type[Any], str]:
+    from metagit_mcp.wire.simulation import SHAPES  # noqa: PLC0415 - every command loads this module, hardly one asks
+
+    return SHAPES[name]
 
 
 def _any_event() -> Json:

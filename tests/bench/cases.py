@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tests.bench import NOOP
 from tests.bench.claims import opening, over_stdio, rate
+from tests.bench.core import changes_at_size, decisions_by_size
 from tests.bench.series import Row, interleaved, ratio_row
 from tests.bench.session import LONGEST, REPOSITORY, Session
 from tests.interop.peer import VENV, Metagit, PeerError, environment, installed
@@ -265,6 +266,12 @@ def claims(root: Path, rounds: Rounds) -> Iterator[Row]:
     yield from opening(root / "claims", rounds.memory)
 
 
+def core(_: Path, rounds: Rounds) -> Iterator[Row]:
+    """What a decision of the pure core costs."""
+    yield from decisions_by_size(2 * rounds.warm)
+    yield from changes_at_size(rounds.cold)
+
+
 CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "warm": warm,
     "cold-cli": cold_cli,
@@ -272,4 +279,5 @@ CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "decisions": decisions,
     "memory": memory,
     "claims": claims,
+    "core": core,
 }

@@ -40,7 +40,7 @@ def machine() -> str:
 def table_line(row: Row) -> str:
     """One row of the table."""
     target = "" if row.target is None else f"≤ {row.target:g} {row.unit}".rstrip()
-    measured = "" if row.measured is None else f"{row.measured:.{0 if row.unit else 2}f} {row.unit}".rstrip()
+    measured = "" if row.measured is None else f"{row.measured:.{0 if row.measured >= 100 else 2}f} {row.unit}".rstrip()
     cells = (row.what, target, measured, row.met, row.ours, row.other, str(row.rounds))
     return "| " + " | ".join(cells) + " |"
 

@@ -116,7 +116,10 @@ CIRCLE: list[Json] = [
     {"title": "Hen", "node_id": "hen", "depends_on": ["egg"]},
 ]
 OUTLINE = "Sketch the page\nBuild the page (after: sketch-the-page)\n  Style the page\n"
-PATCH = '{"slots": 4, "gates": {"approval_required_for": []}}'
+PATCH = (
+    '{"slots": 4, "gates": {"approval_required_for": []}, "classes": {"low": 2}, '
+    '"groups": {"g0001": {"class": "low", "weight": 2}}}'
+)
 NODE = {"graph_id": "g0000", "node_id": "n000000"}
 OF_NODE = "n000000 --graph-id g0000"
 NODE2 = {"graph_id": "g0000", "node_id": "n015838"}
@@ -307,7 +310,7 @@ def state(place: Path) -> dict[str, bytes]:
     """Every file of the workspace; over which twin a change came is recorded, and the one thing that may differ."""
     paths = sorted(path for path in place.rglob("*") if path.is_file())
     return {
-        str(path.relative_to(place)): path.read_bytes().replace(b'"surface": "mcp"', b'"surface": "cli"')
+        str(path.relative_to(place)): path.read_bytes().replace(b'"surface":"mcp"', b'"surface":"cli"')
         for path in paths
         if not str(path.relative_to(place)).startswith(LEDGER)
     }

@@ -98,8 +98,10 @@ def test_our_status_is_metagits(metagit: Metagit, ours: Ours) -> None:
     assert mine["policy"]["graph_overrides"]["g1"]["affinity"] == 0.6
 
 
-def test_our_next_gives_metagits_order_scores_and_reasons(metagit: Metagit, ours: Ours) -> None:
-    ours.json("schedule", "policy", "set", "--dependency", "0")
+def test_our_next_gives_metagits_order_scores_and_reasons(metagit: Metagit, ours: Ours, root: Path) -> None:
+    policy = json.loads(policy_path(root).read_text(encoding="utf-8"))
+    weights = {**policy["weights"], "dependency": 0}
+    policy_path(root).write_text(json.dumps({**policy, "weights": weights, "ordering": "score"}), encoding="utf-8")
     answer = ours.json("schedule", "next", "--preview", "--limit", "20")
 
     keys = ("graph_id", "node_id", "score", "reasons")

@@ -56,6 +56,9 @@ def _lacks(command: ReportWork, note: str, has_point: bool) -> bool:  # noqa: FB
         return not note and command.rate_limited is None
     if command.state == "blocked":
         return not note
+    if command.state == "completed":
+        # Work that is done was not turned away.
+        return command.rate_limited is not None
     if command.state in {"checkpointed", "paused"}:
         has_any = bool(note) or command.checkpoint is not None
         return not has_any and not (command.state == "paused" and has_point)

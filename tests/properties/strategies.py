@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from metagit_mcp.domain.approval import Approval, approval_digest
+from metagit_mcp.domain.limits import AgentPolicy, GatePolicy, LeasePolicy, ResourcePolicy
 from metagit_mcp.domain.policy import (
+    CLASSES,
     WEIGHT_NAMES,
     AffinityPolicy,
-    AgentPolicy,
-    GatePolicy,
+    ClassWeights,
     GroupPolicy,
-    LeasePolicy,
-    ResourcePolicy,
     SchedulePolicy,
     WeightOverride,
     Weights,
@@ -138,6 +137,18 @@ AGENT_POLICIES = {
 
 
 @cache
+def group_policies() -> st.SearchStrategy[GroupPolicy]:
+    """What a policy says of one Group."""
+    return st.builds(
+        GroupPolicy,
+        priority_class=st.sampled_from(("normal", *CLASSES)),
+        weight=st.sampled_from((1, 1, 2, 5, 16)),
+        quota=st.sampled_from((None, 0, 1, 2, 4)),
+        budget=st.sampled_from((None, None, {"tokens": 100})),
+    )
+
+
+@cache
 def policies() -> st.SearchStrategy[SchedulePolicy]:
     """Policies with every key that decides anything."""
     named = st.sets(st.sampled_from(sorted(AGENT_POLICIES)), max_size=2)
@@ -150,16 +161,16 @@ def policies() -> st.SearchStrategy[SchedulePolicy]:
         graph_overrides=st.dictionaries(
             st.sampled_from(GRAPH_IDS), weights(WeightOverride, may_inherit=True), max_size=2
         ),
-        slots=st.sampled_from((None, None, 1, 2, 3, 5, 8)),
-        groups=st.dictionaries(
-            st.sampled_from(GRAPH_IDS),
-            st.builds(
-                GroupPolicy,
-                quota=st.sampled_from((None, 0, 1, 2, 4)),
-                budget=st.sampled_from((None, None, {"tokens": 100})),
-            ),
-            max_size=2,
+        ordering=st.sampled_from(("fair", "fair", "fair", "score")),
+        classes=st.one_of(
+            st.just(ClassWeights()), st.builds(ClassWeights, **dict.fromkeys(CLASSES, st.integers(1, 16)))
         ),
+        deadline_window=st.sampled_from((8, 8, 0, 1, 40)),
+        class_window=st.sampled_from((0, 0, 5)),
+        drain_limit=st.sampled_from((3, 3, 0, 1)),
+        pass_over_limit=st.sampled_from((20, 0, 1, 2)),
+        slots=st.sampled_from((None, None, 1, 2, 2, 3, 3, 5, 8)),
+        groups=st.dictionaries(st.sampled_from(GRAPH_IDS), group_policies(), max_size=2),
         agent_slots=st.sampled_from((0, 1, 1, 2)),
         resources=st.dictionaries(
             st.sampled_from(RESOURCES), st.builds(ResourcePolicy, capacity=st.integers(0, 3)), max_size=3

@@ -5,6 +5,7 @@ never lost, and whatever the log is replayed from, it leads to the live state.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,28 +33,24 @@ from metagit_mcp.domain.evolve import evolve
 from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.invariants import over_capacity, violations
 from metagit_mcp.domain.lapses import lapses, unwritten
-from metagit_mcp.domain.policy import GroupPolicy, LeasePolicy, RetryPolicy, SchedulePolicy
 from metagit_mcp.domain.projection import as_known, is_due, projection
 from metagit_mcp.domain.replay import first_difference, fold
+from metagit_mcp.domain.share_events import ShareEvent
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.verdict import Decided
 from metagit_mcp.domain.work import Usage
 from metagit_mcp.errors import MetagitError
+from metagit_mcp.scheduling.cycle import WorkspaceQueue, choose, unsettled
+from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.ledger_codec import STATE_VERSION, event_record, read_event, read_state, state_record
 from tests.properties import ledger_model as plain
+from tests.properties.ledger_claims import POLICY, queue_over, start_of
 from tests.properties.ledger_model import Key, Model, Row
 from tests.properties.ledger_reports import reported
+from tests.properties.ledger_seen import of_end, of_item, of_lease, of_node
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-POLICY = SchedulePolicy(
-    slots=plain.SLOTS,
-    agent_slots=plain.AGENT_SLOTS,
-    queue_capacity=plain.QUEUE,
-    groups={"r": GroupPolicy(review=True)},
-    leases=LeasePolicy(unattended_seconds=plain.LEASE, start_by_seconds=plain.START_BY, blocked_seconds=plain.BLOCKED),
-    retries=RetryPolicy(max_attempts=plain.ATTEMPTS),
-)
 KEYS: list[Key] = [("g", "a"), ("g", "b"), ("g", "c"), ("r", "a"), ("r", "b")]
 AGENTS = st.sampled_from(["ada", "bob", "cy"])
 NODES = st.sampled_from(KEYS)
@@ -93,7 +90,11 @@ class LedgerMachine(RuleBasedStateMachine):
     def _node(self, key: Key) -> TaskNode:
         row = self.rows[key]
         return TaskNode(
-            node_id=key[1], status=row.status, blocker_reason=row.reason, updated_at=row.updated.isoformat()
+            node_id=key[1],
+            status=row.status,
+            blocker_reason=row.reason,
+            updated_at=row.updated.isoformat(),
+            estimated_tokens=3000,
         )
 
     def _unwritten(self) -> list[Event]:
@@ -106,6 +107,8 @@ class LedgerMachine(RuleBasedStateMachine):
             seen_in_a_run(self.log[-1][0])
             before = {key: self.state.item(key) for key in KEYS}
             evolve(self.state, event)
+            if isinstance(event, ShareEvent):
+                self.model.happened()
             assert violations(self.state, is_settled=False) == []
             self._check_history(event, before)
         assert violations(self.state) == []
@@ -181,21 +184,44 @@ class LedgerMachine(RuleBasedStateMachine):
         self._join(agent)
         self._append(self._unwritten())
         self.model.settle(self.rows)
-        row = self.rows[key]
-        command = StartWork(
-            graph_id=key[0],
-            node_id=key[1],
-            agent_id=agent,
+        command = replace(
+            start_of(self._settled(), *key, agent, self.rows[key].updated),
             against=tuple(self._against(key, agent)),
-            budget={"tokens": plain.BUDGET},
             queue_only=queue_only,
-            seen_at=row.updated,
         )
+        self._start(command, writes_back=writes_back)
+
+    def _start(self, command: StartWork, *, writes_back: bool = True) -> None:
+        row = self.rows[command.key]
 
         def started(decided: Decided) -> str | None:
-            return self.model.start(agent, key, row, decided.lease_id, queue_only=queue_only)
+            agent, key = command.agent_id, command.key
+            return self.model.start(agent, key, row, decided.lease_id, queue_only=command.queue_only)
 
-        self._do(command, started, writes_back=writes_back)
+        self._do(replace(command, budget={"tokens": plain.BUDGET}), started, writes_back=writes_back)
+
+    def _settled(self) -> WorkspaceQueue:
+        """The queue after all that a start must know of has happened."""
+        nodes = [(key[0], self._node(key)) for key in KEYS]
+        news = unsettled(queue_over(nodes, self.state, self.model.wall), self.now)
+        self._append(news)
+        return queue_over(nodes, self.state, self.model.wall)
+
+    @rule(agent=AGENTS)
+    def claim(self, agent: str) -> None:
+        """Take what is next, which may ask somebody to pause instead."""
+        self._join(agent)
+        self._append(self._unwritten())
+        self.model.settle(self.rows)
+        queue = self._settled()
+        if sum(each.agent == agent for each in self.model.leases.values()) >= plain.AGENT_SLOTS:
+            return
+        choice = choose(queue, Asker(agent_id=agent))
+        self._append(choice.events)
+        if choice.pick is not None:
+            key = (choice.pick.graph_id, choice.pick.node.node_id)
+            assert not any(self._against(key, agent))
+            self._start(start_of(queue, *key, agent, self.rows[key].updated, choice.pick))
 
     def _against(self, key: Key, agent: str) -> Iterable[Against]:
         live = self.state.leases.values()
@@ -206,6 +232,21 @@ class LedgerMachine(RuleBasedStateMachine):
             yield Against(kind="agent_slots", text="agent_slots")
         if len(live) >= plain.SLOTS:
             yield Against(kind="no_slot", text="no_slot")
+
+    @rule(agent=AGENTS)
+    def all_slots_are_taken(self, agent: str) -> None:
+        """Work of the low class takes every slot while there is no other; then that comes, and somebody asks for it."""
+        for key in KEYS[3:]:
+            self.another_program_writes(key, "odd", None, 1)
+        for holder in ("ada", "ada", "bob"):
+            self.claim(holder)
+        for number in range(len(self.model.leases)):
+            # Whoever reports nothing gets all of its charge back, and is ahead of nobody.
+            self.report(number, "running", "", 12, None, None, has_point=False, writes_back=True)
+        for key in KEYS[3:]:
+            self.another_program_writes(key, "ready", None, 2)
+        self.time_passes(3)
+        self.claim(agent)
 
     @rule(
         pick=st.integers(0, 9),
@@ -307,9 +348,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def ledger_and_model_say_the_same(self) -> None:
-        assert {key: _of_item(self.state, key) for key in KEYS} == {key: _of_node(self.model, key) for key in KEYS}
-        assert {lease_id: _of_lease(each) for lease_id, each in self.state.leases.items()} == {
-            lease_id: (each.agent, each.key, each.epoch, each.session, _of_end(each.end), each.used)
+        assert {key: of_item(self.state, key) for key in KEYS} == {key: of_node(self.model, key) for key in KEYS}
+        assert {lease_id: of_lease(each) for lease_id, each in self.state.leases.items()} == {
+            lease_id: (each.agent, each.key, each.epoch, each.session, of_end(each.end), each.used)
             for lease_id, each in self.model.leases.items()
         }
         assert {name: each.epoch for name, each in self.state.sessions.items()} == self.model.sessions
@@ -338,49 +379,14 @@ class LedgerMachine(RuleBasedStateMachine):
     def it_lapses_when_a_term_is_over(self) -> None:
         ends = [each.end for each in self.model.leases.values()]
         ends += [each.until for each in self.model.nodes.values() if each.until is not None]
+        hold = self.state.shares.hold
+        if hold is not None and hold.until is not None:
+            ends.append(plain.End(*of_end(hold.until)))
         assert bool(lapses(self.state, self.now)) == any(self.model.is_over(end) for end in ends)
 
     def teardown(self) -> None:
         assert first_difference(self._replayed(0, b"{}"), self.state) is None
         assert first_difference(self._replayed(*self.snapshot), self.state) is None
-
-
-def _of_end(end: Any) -> Any:  # noqa: ANN401 - an end of either side
-    if end is None:
-        return None
-    return (end.wall, end.boot, end.ticks) if isinstance(end, plain.End) else (end.at, end.boot_id, end.ticks_ms)
-
-
-def _of_lease(lease: Any) -> Any:  # noqa: ANN401 - a lease, as the model has it
-    ids = (lease.agent_id, lease.key, lease.ownership_epoch, lease.session_epoch)
-    return (*ids, _of_end(lease.expiry), lease.usage.tokens)
-
-
-def _of_item(state: LedgerState, key: Key) -> Any:  # noqa: ANN401 - all that the model knows of a node
-    item = state.item(key)
-    if item is None:
-        return None
-    return {
-        "state": item.state,
-        "changed": item.changed_at,
-        "epoch": item.ownership_epoch,
-        "owner": item.owner,
-        "session": item.owner_session,
-        "lease": item.lease_id,
-        "until": _of_end(item.until),
-        "note": item.note,
-        "failures": item.failures,
-        "retry": item.retry_at,
-        "spent": item.spent.tokens,
-        "point": None if item.checkpoint is None else item.checkpoint.lease_id,
-        "attempts": [(each.agent_id, each.outcome) for each in item.attempts],
-        "evidence": [(each.lease_id, each.state, each.note) for each in item.evidence],
-    }
-
-
-def _of_node(model: Model, key: Key) -> Any:  # noqa: ANN401 - the same of the model
-    node = model.nodes.get(key)
-    return None if node is None else {**vars(node), "until": _of_end(node.until)}
 
 
 TestLedgerMachine = LedgerMachine.TestCase

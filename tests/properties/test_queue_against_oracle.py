@@ -15,6 +15,7 @@ from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, census, holding_o
 from metagit_mcp.scheduling.explain import explain
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot
 from tests import oracle
+from tests.fairness import rich
 from tests.oracle_needs import collide
 from tests.properties.strategies import GRAPH_IDS, Workspace, askers, instants, successors, workspaces
 
@@ -35,7 +36,7 @@ def assert_as_oracle(queue: WorkspaceQueue, workspace: Workspace, asker: Asker) 
         assert dict(counted.not_eligible) == dict(expected.not_eligible)
         for limit in (1, 2, EVERY):
             made = plan(queue, asker, limit, graph_id)
-            assert found(made.picks) == oracle.plan(world, limit, graph_id)
+            assert found(made.picks) == rich.plan(world, limit, graph_id)
             assert found(made.skipped) == oracle.held_back(world, limit, graph_id)
     for graph_id, node in oracle.every_node(world):
         told = explain(queue, asker, graph_id, node.node_id)

@@ -31,6 +31,31 @@ class Break:
 
 
 BREAKS = (
+    Break("B6", "domain/reporting.py", "stopped = (*events, *self._closure(), self._stopped())", "stopped = ()"),
+    Break(
+        "B8",
+        "scheduling/situation.py",
+        "for missing in sorted(demand.capabilities - asker.capabilities):",
+        "for missing in sorted(demand.capabilities - demand.capabilities):",
+    ),
+    Break(
+        "C1",
+        "scheduling/fairness.py",
+        "windows = dict.fromkeys(CLASSES, policy.deadline_window * LCM)",
+        "windows = dict.fromkeys(CLASSES, policy.deadline_window * LCM * LCM)",
+    ),
+    Break(
+        "C2",
+        "scheduling/levels.py",
+        "tag = self.flows.tag(charged) + cost * LCM // weight",
+        "tag = self.flows.tag(charged) + cost * LCM",
+    ),
+    Break(
+        "C5",
+        "scheduling/ages.py",
+        "return 0 < limit <= count and (before is None or count - before >= limit)",
+        "return False",
+    ),
     Break("D6", "domain/admission.py", "_refuse_taken(item, command)", "pass"),
     Break(
         "D7",
@@ -68,6 +93,12 @@ BREAKS = (
         "domain/admission.py",
         "resumed_from=None if checkpoint is None else checkpoint.checkpoint_id,",
         "resumed_from=None,",
+    ),
+    Break(
+        "F2",
+        "application/leases.py",
+        "preempt_requested=lease.lease_id in state.shares.preemptions or None,",
+        "preempt_requested=None,",
     ),
     Break("G2", "domain/reporting.py", "note=self._note(),", "note=self._command.note,"),
     Break(

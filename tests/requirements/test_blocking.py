@@ -7,7 +7,8 @@ import pytest
 from metagit_mcp.domain.commands import CheckpointGiven
 from metagit_mcp.domain.events import WorkBlocked, WorkCheckpointed, WorkParked
 from metagit_mcp.domain.instant import expiry_after
-from metagit_mcp.domain.policy import RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.side_effects import side_effect_key
 from metagit_mcp.domain.work import Attempt, Usage
 from metagit_mcp.errors import InvalidInput

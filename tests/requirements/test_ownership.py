@@ -8,7 +8,8 @@ import pytest
 from metagit_mcp.domain.commands import Against, StartWork
 from metagit_mcp.domain.events import WorkAccepted
 from metagit_mcp.domain.instant import expiry_after
-from metagit_mcp.domain.policy import RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.errors import InvalidStateTransition, MetagitError, WorkAlreadyOwned
 from tests.requirements.asked import desk_of
 from tests.unit.domain.played import NOON, Played, row

@@ -153,7 +153,8 @@ def test_1_000_graphs_are_answered_and_listed_in_pages(tmp_path: Path) -> None:
         seen: list[str] = []
         while page := server.ask("schedule_status", recent=0, **({"after_group": seen[-1]} if seen else {}))["groups"]:
             seen += [each["graph_id"] for each in page]
-        assert seen == sorted({path.stem for path in graphs_of(tmp_path).glob("*.json")})
+        # Each once, by how far it is behind its share.
+        assert sorted(seen) == sorted({path.stem for path in graphs_of(tmp_path).glob("*.json")})
         ambiguous = server.ask("task_update", node_id="n000000", priority=1)
         assert (ambiguous["code"], len(ambiguous["details"]["graphs"])) == ("NODE_AMBIGUOUS", 50)
         server.end()

@@ -180,13 +180,11 @@ class SqliteEventStore:
             if ledger.is_still:
                 raise read_only()
             self._tend(ledger)
-            with ExitStack() as waited:
-                waited.enter_context(self._one_writer.alone())
-                # Another process may have deleted it while this one waited.
-                if self._is_in_place(ledger):
-                    mark = ledger.begin()
-                    until_the_end.push(waited.pop_all())
-                    return ledger, mark
+            until_the_end.enter_context(self._one_writer.alone())
+            # Another process may have deleted it while this one waited.
+            if self._is_in_place(ledger):
+                return ledger, ledger.begin()
+            until_the_end.close()
         raise replaced()
 
     def _made(self, new_id: Callable[[], str]) -> "OpenedLedger":

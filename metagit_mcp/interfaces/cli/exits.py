@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from metagit_mcp.wire.responses import NextAnswer, StatusAnswer
+    from metagit_mcp.wire.responses import NextAnswer
+    from metagit_mcp.wire.status_answers import StatusAnswer
 
 FINE: Final = 0
 UNEXPECTED: Final = 1
@@ -61,11 +62,10 @@ _ENDS_WITHOUT_A_PERSON: Final = frozenset(
         "capability_missing",
         "exclusive",
         "conflicts_with",
-        "resource_busy",
         "resource_closed",
         "merge_pressure",
         "group_quota",
-        "agent_slots",
+        "reserved",
         "no_slot",
     }
 )
@@ -79,12 +79,17 @@ def may_change_by_itself(answer: "NextAnswer") -> bool:
 def needs_person(answer: "NextAnswer", status: "StatusAnswer") -> bool:
     """Say whether only a person can end an idleness of which `may_change_by_itself` knows nothing.
 
-    A pause ends by itself if it has an end, and a run that another program began if its time is not over.
+    A pause ends by itself if it has an end, a run that another program began if its time is not over, and a resource
+    is given back unless it is too small for the node. Whoever has work is not idle: who may hold no lease more has
+    none, and may hold none at all.
     """
     nodes = {held.reason: held.nodes for held in answer.not_eligible}
-    overdue = sum(each.reason.startswith("observed") for each in status.needs_person)
-    if nodes.get("observed", 0) > overdue:
-        return False
+    for kind in ("observed", "resource_busy"):
+        listed = (each.nodes or 1 for each in status.needs_person if each.reason.startswith(kind))
+        if nodes.get(kind, 0) > sum(listed):
+            return False
+    if nodes.get("agent_slots"):
+        return True
     if nodes.get("paused"):
         return not any(each.until for each in status.pauses)
     return status.needs_person_total > 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from metagit_mcp.errors import InternalError
-from metagit_mcp.interfaces.cli.output import Block, print_blocks, print_json
+from metagit_mcp.interfaces.cli.output import Block, print_blocks, print_in_place, print_json
 
 if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
@@ -81,6 +81,14 @@ class Invocation:
             print_json(fitted(answer))
         else:
             print_blocks(blocks)
+
+    def show_anew(self, answer: Any, blocks: Iterable[Block]) -> bool:  # noqa: ANN401 - as above
+        """Print an answer in place of the last one, or after it. Say whether anybody still reads."""
+        if not self.as_json:
+            return print_in_place(blocks)
+        from metagit_mcp.wire.answer_size import fitted
+
+        return print_json(fitted(answer))
 
     def show_record(self, record: Mapping[str, Any], blocks: Iterable[Block]) -> bool:
         """Print what no tool answers: a JSON object, or its rendering for people. Say whether anybody still reads."""

@@ -6,6 +6,7 @@ a terminal. rich is imported when a table is drawn on a terminal, and not before
 
 import errno
 import os
+import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,10 @@ _WIDEST_PIPED: Final = 100
 # Columns of text that people wrote: there a part says enough, and scripts read the JSON.
 _PROSE: Final = frozenset({"title", "note"})
 _LEAST_PROSE: Final = 20
+# What a terminal is told: go to the top, clear the rest of the line, clear all below.
+_TO_TOP: Final = "\x1b[H"
+_TO_LINE_END: Final = "\x1b[K"
+_TO_END: Final = "\x1b[J"
 
 
 @value
@@ -62,6 +67,27 @@ def print_blocks(blocks: Iterable[Block]) -> bool:
     else:
         text = "".join(f"{line}\n" for block in kept for line in _plain(block))
     return _write(text.encode(_encoding(), "replace"))
+
+
+def print_in_place(blocks: Iterable[Block]) -> bool:
+    """Print the same in place of what a terminal shows, as much of its end as there is room for; elsewhere below it.
+
+    Say whether anybody still reads.
+    """
+    if sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return print_blocks(blocks)
+    lines = _drawn([cleaned for block in blocks if (cleaned := _cleaned(block)) is not None]).splitlines()
+    frame = "".join(f"{line}{_TO_LINE_END}\n" for line in _last(lines))
+    return _write(f"{_TO_TOP}{frame}{_TO_END}".encode(_encoding(), "replace"))
+
+
+def _last(lines: list[str]) -> list[str]:
+    """The last lines for which the terminal has room, the cursor's own left free."""
+    size = shutil.get_terminal_size()
+    first, room = len(lines), size.lines - 1
+    while first and (room := room - max(1, -(-_width(lines[first - 1]) // size.columns))) >= 0:
+        first -= 1
+    return lines[first:]
 
 
 def clean_line(text: str) -> str:

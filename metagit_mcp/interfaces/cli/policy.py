@@ -55,7 +55,7 @@ def show_command(invocation: Invocation) -> None:
 @shared_flags
 @click.pass_obj
 def preview_command(invocation: Invocation, /, **flags: Any) -> None:  # noqa: ANN401 - whatever the request has
-    """Show what a change would do to the order; nothing is written."""
+    """Show what a change would do to the order and to the Groups' shares; nothing is written."""
     _run(invocation, _request("preview", flags))
 
 

@@ -1,5 +1,6 @@
 """The commands `schedule …`: each reads its flags, asks one question and shows the answer. Knows no file."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,16 +78,30 @@ def _idle(application: "Application", request: NextRequest, answer: NextAnswer) 
 @schedule.command(
     "status",
     short_help="Show how things stand.",
-    epilog=example("metagit-mcp schedule status", "metagit-mcp schedule status --graph-id login --recent 3 --json"),
+    epilog=example(
+        "metagit-mcp schedule status",
+        "metagit-mcp schedule status --watch",
+        "metagit-mcp schedule status --graph-id login --recent 3 --json",
+    ),
 )
 @request_flags(StatusRequest)
+@click.option("--watch", is_flag=True, help="Show it again when something changed, at most once a second.")
 @shared_flags
 @click.pass_obj
-def status_command(invocation: Invocation, /, **flags: Any) -> None:  # noqa: ANN401 - whatever the request has
-    """Show how things stand: counts, Groups, running work, what waits for a person, recent decisions."""
+def status_command(invocation: Invocation, /, watch: bool, **flags: Any) -> None:  # noqa: ANN401 - whatever the request has
+    """Show how things stand: counts, Groups with their shares, running work, what waits for a person, decisions.
+
+    With --watch it is shown in place, or below one another where it is no terminal; Ctrl-C ends it.
+    """
     request = parse_request(StatusRequest, flags)
-    answer = finished(invocation.application().schedule.status(request))
-    invocation.show(answer, view_status(answer))
+    schedule = invocation.application().schedule
+    if not watch:
+        answer = finished(schedule.status(request))
+        invocation.show(answer, view_status(answer))
+        return
+    # Whoever has seen enough says so like this; it is no failure.
+    with suppress(KeyboardInterrupt):
+        finished(schedule.follow_status(request, lambda told: invocation.show_anew(told, view_status(told))))
 
 
 @schedule.command(

@@ -10,12 +10,13 @@ from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect
 
 
 def view_policy(answer: PolicyAnswer, action: str) -> Iterator[Block]:
-    """Yield every key of the policy, the order before and after a change, and whether a set changed anything."""
+    """Yield every key of the policy, order and shares before and after a change, and whether a set changed anything."""
     rows = tuple((name, _text(each)) for name, each in flattened(answer.policy))
     title = "Policy if set (nothing is written)" if action == "preview" else "Policy"
     yield Table(title=f"{title}, revision {answer.revision}", header=("key", "value"), rows=rows)
     if answer.effect is not None:
-        yield _effect(answer.effect)
+        yield _order(answer.effect)
+        yield _shares(answer.effect)
     if action == "set":
         yield "changed" if answer.changed else "not changed"
     yield from view_remarks(answer.warnings, answer.next_step)
@@ -42,10 +43,17 @@ def _text(each: object) -> str:
     return "none" if each == {} else str(each)
 
 
-def _effect(effect: PolicyEffect) -> Table:
+def _order(effect: PolicyEffect) -> Table:
     pairs = zip_longest(effect.before, effect.after)
     rows = tuple((str(place), _placed(before), _placed(after)) for place, (before, after) in enumerate(pairs, start=1))
     return Table(title="Order", header=("place", "before", "after"), rows=rows, numbers=frozenset({"place"}))
+
+
+def _shares(effect: PolicyEffect) -> Table:
+    shown, total = len(effect.shares), effect.shares_total
+    title = "Guaranteed shares" if shown == total else f"Guaranteed shares, the {shown} of {total} that change most"
+    rows = tuple((each.graph_id, number(each.before), number(each.after)) for each in effect.shares)
+    return Table(title=title, header=("graph", "before", "after"), rows=rows, numbers=frozenset({"before", "after"}))
 
 
 def _placed(node: Placed | None) -> str:

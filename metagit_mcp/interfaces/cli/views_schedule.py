@@ -8,13 +8,12 @@ from metagit_mcp.domain.decision import LeaseRecord, LoggedDecision, ScheduleDec
 from metagit_mcp.interfaces.cli.output import Block, Table
 from metagit_mcp.interfaces.cli.wording import for_people
 from metagit_mcp.wire.codec import plain
-from metagit_mcp.wire.responses import (
+from metagit_mcp.wire.responses import NextAnswer, PauseRecord, ReasonCount
+from metagit_mcp.wire.status_answers import (
     GroupStatus,
-    NextAnswer,
+    HeldSlots,
     NodeExplanation,
-    PauseRecord,
     PersonNeeded,
-    ReasonCount,
     RunningNode,
     StatusAnswer,
 )
@@ -31,6 +30,19 @@ def number(amount: float) -> str:
 def counted(amount: int, noun: str) -> str:
     """Return a number with its noun, in the plural but for one."""
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def percent(share: float) -> str:
+    """Return a share of 0 to 1 as a percentage, to one decimal place."""
+    return f"{100 * share:.1f}%"
+
+
+def duration(seconds: int) -> str:
+    """Return a time in its largest unit of which there are at least two."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
 
 
 def without_fraction(instant: str) -> str:
@@ -85,11 +97,14 @@ def view_lease(lease: LeaseRecord) -> Iterator[Block]:
     yield f"lease {lease.lease_id} on {lease.graph_id}/{lease.node_id}: {lease.agent_id}'s until {until}"
     if lease.resume_from is not None:
         yield f"  goes on from checkpoint {lease.resume_from}"
+    if lease.preempt_requested:
+        yield "  somebody waits for this slot: checkpoint as soon as it is safe, then report paused"
 
 
 def _leases(leases: Iterable[LeaseRecord]) -> Table:
     rows = tuple(
-        (each.lease_id, each.graph_id, each.node_id, each.agent_id, instant(each.expires_at)) for each in leases
+        (each.lease_id, each.graph_id, each.node_id, each.agent_id, _until(each.expires_at, each.preempt_requested))
+        for each in leases
     )
     return Table(title="Held already", header=("lease", "graph", "node", "agent", "until"), rows=rows)
 
@@ -107,8 +122,10 @@ def view_status(answer: StatusAnswer) -> Iterator[Block]:
     """Yield how things stand, the most pressing last, where the eye rests."""
     yield f"Workspace {answer.workspace.path} ({answer.workspace.chosen_by}), policy revision {answer.revision}"
     yield _counts(answer)
-    yield _groups(answer.groups, answer.groups_total)
+    yield _groups(answer)
     yield _running(answer)
+    if answer.held is not None:
+        yield _held(answer.held)
     yield view_pauses(answer.pauses)
     yield _pressure(answer)
     yield _recent(answer.recent_decisions)
@@ -128,16 +145,43 @@ def _counts(answer: StatusAnswer) -> str:
     return f"{total}: {parts}" if parts else total
 
 
-def _groups(groups: Iterable[GroupStatus], total: int) -> Table:
+def _groups(answer: StatusAnswer) -> Table:
+    groups = answer.groups
     rows = tuple(_group_row(each) for each in groups)
-    header = ("graph", "state", "nodes", "ready", "runnable", "running", "done", "title")
-    title = f"Groups, {len(rows)} of {total}" if len(rows) < total else "Groups"
-    return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:7]))
+    header = ("graph", "class", "share", "received", "running", "ready", "oldest", "place", "note")
+    shown = f", {len(rows)} of {answer.groups_total}" if len(rows) < answer.groups_total else ""
+    title = f"Groups{shown}, most behind first; received of the last {counted(answer.charges, 'charge')}"
+    return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:8]))
 
 
 def _group_row(group: GroupStatus) -> tuple[str, ...]:
-    amounts = (group.nodes, group.ready, group.runnable, group.running, group.finished)
-    return (group.graph_id, group.state, *map(str, amounts), group.title)
+    """One Group: with what it waits for, if nothing of it can be started, else its title."""
+    quota = "" if group.quota is None else f"/{group.quota}"
+    return (
+        group.graph_id,
+        f"{group.priority_class}×{group.weight}",
+        "" if group.guaranteed is None else percent(group.guaranteed),
+        percent(group.received),
+        f"{group.running_slots}{quota}",
+        str(group.ready),
+        "" if group.oldest is None else f"{duration(group.oldest.seconds)} {group.oldest.passed_over}×",
+        "" if group.starts_before is None else str(group.starts_before + 1),
+        _group_note(group),
+    )
+
+
+def _group_note(group: GroupStatus) -> str:
+    if group.state != "active":
+        return f"{group.state}: {group.title}"
+    reasons = ", ".join(f"{each.reason} {each.nodes}" for each in group.waits_for or ())
+    return f"waits: {reasons}" if reasons else group.title
+
+
+def _held(held: HeldSlots) -> str:
+    until = "" if held.until is None else f", until {instant(held.until)}"
+    why = "; running work was asked to pause for it" if held.purpose == "preemption" else ""
+    slots = f"{counted(held.slots, 'slot')} kept, {held.free} free now"
+    return f"Waited for {held.graph_id}/{held.node_id}: {slots}{until}{why}"
 
 
 def _running(answer: StatusAnswer) -> Table:
@@ -146,8 +190,14 @@ def _running(answer: StatusAnswer) -> Table:
 
 
 def _running_row(node: RunningNode) -> tuple[str, ...]:
-    since, until = without_fraction(node.since or ""), node.leased_until
-    return (node.graph_id, node.node_id, node.agent_id or "", since, instant(until) if until else "", node.title)
+    since, until = without_fraction(node.since or ""), _until(node.leased_until, node.preempt_requested)
+    return (node.graph_id, node.node_id, node.agent_id or "", since, until, node.title)
+
+
+def _until(until: datetime | None, is_asked: bool | None) -> str:
+    """Return the end of a lease, and whether its holder is asked to pause before."""
+    shown = instant(until) if until else ""
+    return f"{shown}, asked to pause" if is_asked else shown
 
 
 def view_pauses(pauses: Iterable[PauseRecord]) -> Table:
@@ -184,12 +234,15 @@ def _recent(decisions: Iterable[LoggedDecision]) -> Table:
 
 
 def _persons(needed: tuple[PersonNeeded, ...], total: int) -> Iterator[Block]:
-    rows = tuple(
-        (each.graph_id, each.node_id or "", each.reason, each.note or each.title or each.file or "") for each in needed
-    )
+    rows = tuple((each.graph_id or "", each.node_id or "", each.reason, _person_note(each)) for each in needed)
     title = f"Needs a person, {len(rows)} of {total}" if len(rows) < total else "Needs a person"
     yield Table(title=title, header=("graph", "node", "reason", "note"), rows=rows)
     yield from (f"  {each.command}" for each in needed if each.command is not None)
+
+
+def _person_note(needed: PersonNeeded) -> str:
+    said = needed.note or needed.title or needed.file or ""
+    return said if needed.nodes is None or needed.nodes == 1 else f"{needed.nodes} nodes, one is: {said}"
 
 
 # --- explain -------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ counts why. Every answer's next_step says what to call next.
 - held in an answer lists what you have already: go on with it. limit=1 unless you give the nodes to others.
 - Work only under a lease of yours. WORK_LEASE_EXPIRED, WORK_STALE_OWNERSHIP or AUTH_STALE_SESSION: it is not yours \
 any more; stop, and ask for the next.
+- preempt_requested in an answer: somebody waits for your slot. Checkpoint as soon as it is safe, then report paused.
 - Sub-agents share this connection: each passes agent_id=<your id>/<its name>. Leave agent_id out otherwise.
 - dispatch_hints say what to do: acceptance, inputs (what dependencies left), attempts (why others failed), \
 resume_from (where to go on).
@@ -45,7 +46,7 @@ Work through the task graphs of this workspace, one node at a time, until none i
 lists a lease instead, go on with that node.
 2. Do what dispatch_hints say: title, acceptance, inputs, attempts, resume_from. Only this node.
 3. During long work call metagit_work_report with the lease_id: state=running, or checkpointed with a note of how to \
-go on.
+go on. If it answers preempt_requested, get to a safe point, report paused with such a note, and go to 1.
 4. Report how it ended: completed, once the acceptance criteria hold, with result (summary, artifacts, evidence); \
 failed or blocked with a note of why; released if you cannot do it.
 5. Go back to 1. Stop when all_finished is true, or when next_step says that only a person can help: show them \

@@ -24,12 +24,12 @@ from metagit_mcp.wire.requests import (
 from metagit_mcp.wire.responses import (
     NextAnswer,
     PolicyAnswer,
-    StatusAnswer,
     TaskPlanAnswer,
     TaskUpdateAnswer,
     WorkReportAnswer,
     WorkStartAnswer,
 )
+from metagit_mcp.wire.status_answers import StatusAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -159,7 +159,7 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         name="metagit_schedule_status",
         title="How the work stands",
         description=(
-            "Use this for an overview (counts, Groups, running nodes, what needs a person, merge pressure) or, with"
+            "Use this for an overview (counts, Groups and their shares, running nodes, what needs a person) or, with"
             " node_id, to learn why a node is not offered. Changes nothing. Then call metagit_schedule_next."
         ),
         toolset="schedule",
@@ -172,8 +172,8 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         name="metagit_schedule_policy",
         title="Show or tune the order",
         description=(
-            "Use this to see or change the weights that order the work. preview shows the order before and after and"
-            " writes nothing: call it before set. Pass the revision you read as expected_revision to set. Then call"
+            "Use this to see or change the weights that order the work. preview shows order and shares before and after"
+            " and writes nothing: call it before set. Pass the revision you read as expected_revision to set. Then call"
             " metagit_schedule_next."
         ),
         toolset="schedule",

@@ -15,20 +15,25 @@ from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.wire.diagnosis import DoctorAnswer, DoctorFinding
 from metagit_mcp.wire.responses import (
     ApprovalAnswer,
-    GroupStatus,
-    MergePressure,
-    NodeExplanation,
     PauseAnswer,
     PauseRecord,
-    PersonNeeded,
     Placed,
     PolicyEffect,
-    ReasonAgainst,
     ReasonCount,
-    RunningNode,
-    StatusAnswer,
+    ShareChange,
     TaskListAnswer,
     WorkStandingAnswer,
+)
+from metagit_mcp.wire.status_answers import (
+    GroupStatus,
+    HeldSlots,
+    MergePressure,
+    NodeExplanation,
+    OldestWaiting,
+    PersonNeeded,
+    ReasonAgainst,
+    RunningNode,
+    StatusAnswer,
 )
 from tests.interfaces.mcp.fake_application import (
     AT,
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from metagit_mcp.bootstrap import Application
+    from metagit_mcp.wire.requests import StatusRequest
 
 MERMAID = "flowchart LR\n  n0[plan] --> n1[build]\n"
 APPROVAL = ApprovalAnswer(
@@ -94,25 +100,66 @@ PERSON = PersonNeeded(
     reason="awaiting_approval",
     command="metagit-mcp work approve deploy --graph-id shop",
 )
+SMALL = PersonNeeded(
+    graph_id="shop",
+    node_id="big",
+    nodes=3,
+    title="Big",
+    reason="never_fits(4 slots, limit 2)",
+    command="metagit-mcp schedule policy set --patch '{}'",
+)
+
+GROUP = GroupStatus(
+    graph_id="shop",
+    title="Shop",
+    state="active",
+    priority_class="high",
+    weight=3,
+    guaranteed=0.666667,
+    received=0.25,
+    nodes=3,
+    ready=1,
+    runnable=1,
+    running=1,
+    running_slots=2,
+    finished=1,
+    quota=4,
+    oldest=OldestWaiting(node_id="build", passed_over=7, seconds=150),
+    starts_before=2,
+)
+IDLE_GROUP = replace(
+    GROUP,
+    graph_id="site",
+    title="Site",
+    priority_class="normal",
+    weight=1,
+    guaranteed=None,
+    runnable=0,
+    quota=None,
+    oldest=None,
+    starts_before=None,
+    waits_for=(ReasonCount(reason="blocked", nodes=1), ReasonCount(reason="no_slot", nodes=2)),
+)
 
 
 def full_status() -> StatusAnswer:
     """A status in which every list has a row."""
-    group = GroupStatus(
-        graph_id="shop", title="Shop", state="active", nodes=3, ready=1, runnable=1, running=1, finished=1
-    )
     logged = LoggedDecision(
         decision_id="d1", at="2026-11-29T12:00:00Z", graph_id="shop", node_id="build", score=3.25, skipped=True
     )
     return replace(
         status_answer(),
         counts=replace(status_answer().counts, graphs=1, nodes=3, eligible=1, awaiting_approval=1),
-        groups=(group,),
+        groups=(GROUP, IDLE_GROUP, replace(IDLE_GROUP, graph_id="over", state="completed", waits_for=None)),
         groups_total=30,
+        charges=40,
+        held=HeldSlots(
+            graph_id="shop", node_id="wide", title="Wide", purpose="width", slots=3, free=1, since=AT, until=AT
+        ),
         running=(RunningNode(graph_id="shop", node_id="test", title="Test it", agent_id="agent-1", leased_until=AT),),
         pauses=(PAUSE,),
-        needs_person=(PERSON,),
-        needs_person_total=1,
+        needs_person=(SMALL, PERSON),
+        needs_person_total=2,
         recent_decisions=(logged,),
         merge_pressure=(MergePressure(repository="default/web", depth=4, threshold=3, pressured=True),),
         not_eligible=(ReasonCount(reason="awaiting_approval", nodes=1),),
@@ -127,6 +174,8 @@ EFFECT = PolicyEffect(
         Placed(graph_id="shop", node_id="test", score=4.0),
         Placed(graph_id="shop", node_id="build", score=3.25),
     ),
+    shares=(ShareChange(graph_id="shop", before=1.0, after=0.333333),),
+    shares_total=1,
 )
 
 
@@ -137,9 +186,17 @@ def followed(tell: Callable[[Change], bool]) -> None:
             return
 
 
+def shown_again(_: StatusRequest, tell: Callable[[StatusAnswer], bool]) -> None:
+    """Tell how things stand twice, then let the person say that this is enough."""
+    tell(status_answer())
+    tell(replace(status_answer(), ready_count=3))
+    raise KeyboardInterrupt
+
+
 SAMPLES: dict[str, Any] = {
     "schedule.next": next_answer(DECISION),
     "schedule.status": status_answer(),
+    "schedule.follow_status": shown_again,
     "schedule.count_runnable": 7,
     "schedule.mermaid": MERMAID,
     "policies.run": policy_answer(),

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from tests.interfaces.cli.conftest import Ended
 
-from metagit_mcp.wire.responses import NextAnswer, PauseRecord, PersonNeeded, ReasonCount
+from metagit_mcp.wire.responses import NextAnswer, PauseRecord, ReasonCount
+from metagit_mcp.wire.status_answers import PersonNeeded
 
 
 def all_errors(root: type[MetagitError] = MetagitError) -> Iterator[type[MetagitError]]:
@@ -88,9 +89,13 @@ def idle(*reasons: str) -> NextAnswer:
         (("blocked", "owned"), 1, 10),
         (("blocked", "exclusive"), 1, 10),
         (("blocked", "conflicts_with"), 1, 10),
-        (("blocked", "resource_busy"), 1, 10),
         (("blocked", "resource_closed"), 1, 10),
-        (("blocked", "agent_slots"), 1, 10),
+        (("blocked", "reserved"), 1, 10),
+        (("resource_busy",), 0, 10),
+        (("never_fits",), 1, 11),
+        (("never_fits",), 0, 10),
+        (("agent_slots",), 0, 11),
+        (("agent_slots", "leased"), 1, 10),
         (("awaiting_review", "not_ready"), 1, 11),
         (("budget_exhausted",), 1, 11),
     ],
@@ -121,6 +126,14 @@ def test_a_run_whose_time_is_over_does_not_end_by_itself(run: Callable[..., Ende
     lost = PersonNeeded(graph_id="shop", node_id="test", reason="observed(since 2026-11-01T12:00:00Z, overdue)")
     status = replace(status_answer(), needs_person=(lost,), needs_person_total=1)
     answer = replace(next_answer(), not_eligible=(ReasonCount(reason="observed", nodes=running),))
+    assert run("schedule", "next", schedule_next=answer, schedule_status=status).code == code
+
+
+@pytest.mark.parametrize(("busy", "code"), [(3, 11), (4, 10)])
+def test_a_resource_that_is_too_small_does_not_end_by_itself(run: Callable[..., Ended], busy: int, code: int) -> None:
+    small = PersonNeeded(graph_id="shop", node_id="test", nodes=3, reason="resource_busy(api, 0/1)")
+    status = replace(status_answer(), needs_person=(small,), needs_person_total=1)
+    answer = replace(next_answer(), not_eligible=(ReasonCount(reason="resource_busy", nodes=busy),))
     assert run("schedule", "next", schedule_next=answer, schedule_status=status).code == code
 
 

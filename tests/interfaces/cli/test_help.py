@@ -49,6 +49,7 @@ def test_the_commands_of_this_version() -> None:
         "schemas check",
         "schemas export",
         "serve",
+        "simulate",
         "task list",
         "task plan",
         "task show",

@@ -6,9 +6,11 @@ import json
 import os
 import pwd
 import signal
+import sys
 
 import pytest
 
+from metagit_mcp.interfaces.cli.output import print_in_place
 from tests.interfaces.cli.fake_runs import Terminal, ended
 
 APPROVE = ("work", "approve", "build")
@@ -163,3 +165,25 @@ def test_a_table_on_a_terminal_fits_80_columns_and_obeys_nothing() -> None:
     assert ":smile:" in shown
     rows = shown.splitlines()
     assert max(map(len, rows[: rows.index(next(row for row in rows if row.startswith("why")))])) <= 80
+
+
+# --- in place --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "shown"),
+    [
+        ("xterm", "4", f"\x1b[H{'x' * 15}\x1b[K\nlast\x1b[K\n\x1b[J"),
+        ("xterm", "3", "\x1b[Hlast\x1b[K\n\x1b[J"),
+        ("xterm", "9", f"\x1b[Hone\x1b[K\n{'x' * 15}\x1b[K\nlast\x1b[K\n\x1b[J"),
+        ("dumb", "4", f"one\n{'x' * 15}\nlast\n"),
+    ],
+)
+def test_what_is_shown_in_place_is_the_end_that_fits(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes], kind: str, lines: str, shown: str
+) -> None:
+    for name, each in {"TERM": kind, "COLUMNS": "10", "LINES": lines}.items():
+        monkeypatch.setenv(name, each)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert print_in_place(["one", "x" * 15, "last"])
+    assert capsysbinary.readouterr().out.decode() == shown

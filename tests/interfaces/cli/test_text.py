@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.interfaces.cli.output import Table, print_blocks
+from metagit_mcp.wire.requests import StatusRequest
 from metagit_mcp.wire.responses import ReasonCount, TaskListAnswer
 from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status
 from tests.interfaces.cli.fake_program import HOSTILE
@@ -62,12 +64,15 @@ def test_status(run: Run) -> None:
     assert lines(run("schedule", "status", schedule_status=full_status())) == [
         "Workspace /somewhere (--workspace), policy revision abc",
         "3 nodes in 1 graph: 1 eligible, 1 awaiting approval",
-        "Groups, 1 of 30:",
-        "  graph  state   nodes  ready  runnable  running  done  title",
-        "  shop   active      3      1         1        1     1  Shop",
+        "Groups, 3 of 30, most behind first; received of the last 40 charges:",
+        "  graph  class     share  received  running  ready  oldest  place  note",
+        "  shop   high×3    66.7%     25.0%      2/4      1   2m 7×      3  Shop",
+        "  site   normal×1            25.0%        2      1                 waits: blocked 1, no_slot 2",
+        "  over   normal×1            25.0%        2      1                 completed: Site",
         "Running:",
         "  graph  node  agent    since  leased until          title",
         "  shop   test  agent-1         2026-11-29T12:00:00Z  Test it",
+        "Waited for shop/wide: 3 slots kept, 1 free now, until 2026-11-29T12:00:00Z",
         "Paused:",
         "  what        by   until                 note",
         "  group shop  ada  2026-11-29T12:00:00Z  Release",
@@ -78,8 +83,10 @@ def test_status(run: Run) -> None:
         "  at                    graph  node   score",
         "  2026-11-29T12:00:00Z  shop   build   3.25  skipped",
         "Needs a person:",
-        "  graph  node    reason             note",
-        "  shop   deploy  awaiting_approval  Deploy it",
+        "  graph  node    reason                        note",
+        "  shop   big     never_fits(4 slots, limit 2)  3 nodes, one is: Big",
+        "  shop   deploy  awaiting_approval             Deploy it",
+        "  metagit-mcp schedule policy set --patch '{}'",
         "  metagit-mcp work approve deploy --graph-id shop",
         "shop/build: Build it",
         "  status ready, not runnable now",
@@ -92,6 +99,48 @@ def test_status(run: Run) -> None:
         "warning: graph shop: one row is odd",
         "next step: Ask for the next.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0, "0s"), (119, "119s"), (120, "2m"), (7_199, "119m"), (7_200, "2h"), (172_800, "2d")]
+)
+def test_how_long_somebody_waits(run: Run, seconds: int, said: str) -> None:
+    status = full_status()
+    (first, *_) = status.groups
+    assert first.oldest is not None
+    waiting = replace(first, oldest=replace(first.oldest, seconds=seconds))
+    shown = lines(run("schedule", "status", schedule_status=replace(status, groups=(waiting,))))
+    assert shown[4].split()[6] == said
+
+
+def test_groups_fit_into_100_columns(run: Run) -> None:
+    status = full_status()
+    group = replace(status.groups[0], graph_id="a-long-graph", priority_class="critical", weight=16, title="T" * 99)
+    shown = lines(run("schedule", "status", schedule_status=replace(status, groups=(group,))))
+    assert [len(line) <= 100 for line in shown[2:5]] == [True] * 3
+
+
+def test_what_is_kept_for_urgent_work(run: Run) -> None:
+    status = full_status()
+    assert status.held is not None
+    held = replace(status.held, purpose="preemption", slots=1, free=0, until=None)
+    shown = lines(run("schedule", "status", schedule_status=replace(status, held=held)))
+    assert "Waited for shop/wide: 1 slot kept, 0 free now; running work was asked to pause for it" in shown
+
+
+def test_a_watched_status_is_shown_again_until_it_is_enough(run: Run) -> None:
+    ended = run("schedule", "status", "--watch", "--graph-id", "shop")
+    assert [line for line in lines(ended) if " ready, " in line] == [
+        "0 ready, 0 runnable now.",
+        "3 ready, 0 runnable now.",
+    ]
+    ((name, question),) = ended.asked
+    assert (name, question[0]) == ("schedule.follow_status", StatusRequest(graph_id="shop"))
+
+
+def test_a_watched_status_as_json_is_a_line_each_time(run: Run) -> None:
+    ended = run("schedule", "status", "--watch", "--json")
+    assert [json.loads(line)["ready_count"] for line in lines(ended)] == [0, 3]
 
 
 def test_an_empty_status_has_no_empty_tables(run: Run) -> None:
@@ -137,8 +186,21 @@ def test_policy(run: Run) -> None:
         "  place  before           after",
         "      1  shop/build 3.25  shop/test 4",
         "      2                   shop/build 3.25",
+        "Guaranteed shares:",
+        "  graph  before     after",
+        "  shop        1  0.333333",
         "next step: Go on.",
     ]
+
+
+def test_of_many_shares_it_says_how_many_are_left_out(run: Run) -> None:
+    answer = replace(policy_answer(), effect=replace(EFFECT, shares_total=25))
+    assert "Guaranteed shares, the 1 of 25 that change most:" in lines(
+        run("schedule", "policy", "preview", "--cost", "1", policies_run=answer)
+    )
+    none = replace(policy_answer(), effect=replace(EFFECT, shares=(), shares_total=0))
+    shown = lines(run("schedule", "policy", "preview", "--cost", "1", policies_run=none))
+    assert not [line for line in shown if line.startswith("Guaranteed")]
 
 
 def test_a_set_says_whether_it_changed_anything(run: Run) -> None:

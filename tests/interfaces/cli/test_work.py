@@ -23,7 +23,7 @@ from metagit_mcp.wire.requests import (
     WorkStartRequest,
 )
 from metagit_mcp.wire.responses import OwnershipRecord, WorkStartAnswer
-from tests.interfaces.cli.fake_application import CHANGES
+from tests.interfaces.cli.fake_application import CHANGES, full_status
 from tests.interfaces.mcp.fake_application import AT, DECISION, LEASE, next_answer, report_answer, start_answer
 
 if TYPE_CHECKING:
@@ -251,6 +251,28 @@ def test_report(run: Run) -> None:
         *BUDGET_TABLE,
         "next step: Go on.",
     ]
+
+
+def test_whoever_is_asked_to_pause_is_told_so(run: Run) -> None:
+    asked = replace(LEASE, preempt_requested=True)
+    answer = replace(report_answer(), preempt_requested=True, lease=asked)
+    assert lines(run("work", "report", "L-1", "--state", "running", work_report=answer)) == [
+        "shop/build is active",
+        LEASE_LINE,
+        "  somebody waits for this slot: checkpoint as soon as it is safe, then report paused",
+        "next step: Go on.",
+    ]
+    held = replace(next_answer(), held=(asked, LEASE))
+    assert lines(run("schedule", "next", "--claim", schedule_next=held))[:4] == [
+        "Held already:",
+        "  lease           graph  node   agent    until",
+        "  L-AAAABBBBCCCC  shop   build  agent-1  2026-11-29T12:00:00Z, asked to pause",
+        "  L-AAAABBBBCCCC  shop   build  agent-1  2026-11-29T12:00:00Z",
+    ]
+    (running,) = full_status().running
+    status = replace(full_status(), running=(replace(running, preempt_requested=True),))
+    shown = lines(run("schedule", "status", schedule_status=status))
+    assert "  shop   test  agent-1         2026-11-29T12:00:00Z, asked to pause  Test it" in shown
 
 
 def test_a_persons_act(run: Run) -> None:

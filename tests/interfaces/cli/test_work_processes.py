@@ -152,6 +152,30 @@ def test_a_pause_and_its_end(shop: Shop) -> None:
     assert shop.lease()
 
 
+LIMITS: list[tuple[Json, str]] = [
+    ({"agent_slots": 0}, "agent_slots(0/0)"),
+    ({"groups": {"shop": {"quota": 0}}}, "never_fits(2 slots, limit 0)"),
+    ({"slots": 1}, "never_fits(2 slots, limit 1)"),
+    ({"resources": {"api": {"capacity": 1}}}, "resource_busy(api, 0/1)"),
+]
+
+
+@pytest.mark.parametrize(("policy", "reason"), LIMITS, ids=lambda each: each if isinstance(each, str) else "")
+def test_a_limit_that_lets_nothing_start_waits_for_a_person(tmp_path: Path, policy: Json, reason: str) -> None:
+    shop = Shop(tmp_path)
+    graph = tmp_path / ".metagit/tasks/graphs/shop.json"
+    document = json.loads(graph.read_text())
+    for row in document["nodes"]:
+        row |= {"slots": 2, "uses": {"api": 2}}
+    graph.write_text(json.dumps(document))
+    shop.set_policy(**policy)
+    assert shop.claim(code=11)["decisions"] == []
+    (needed,) = shop.status()["needs_person"]
+    assert needed["reason"] == reason
+    assert shop(*shlex.split(needed["command"])[1:], "--operator", "ada")["changed"] is True
+    assert shop.lease()
+
+
 # --- waiting and watching --------------------------------------------------------------------------------------------
 
 
@@ -194,6 +218,42 @@ def test_watch_shows_what_other_processes_do_until_it_is_interrupted(shop: Shop)
 
 def test_watch_ends_when_nobody_reads_any_more(shop: Shop) -> None:
     with shop.piped("watch") as watching:
+        until(watching.stdout, "next step:")
+        assert watching.stdout is not None
+        watching.stdout.close()
+        shop("pause")
+        assert watching.wait(WAIT_S) == 0
+
+
+def test_a_watched_status_is_shown_again_when_something_changed_until_it_is_interrupted(shop: Shop) -> None:
+    with shop.piped("schedule", "status", "--watch") as watching:
+        until(watching.stdout, "1 ready, 1 runnable now.")
+        until(watching.stdout, "next step:")
+        shop.lease()
+        assert until(watching.stdout, " ready, ") == "0 ready, 0 runnable now. Not eligible: leased 1, not_ready 1.\n"
+        until(watching.stdout, "next step:")
+        watching.send_signal(signal.SIGINT)
+        out, err = watching.communicate(timeout=WAIT_S)
+    assert (watching.returncode, out, err) == (0, "", "")
+
+
+def test_a_watched_status_is_shown_in_place_on_a_terminal(shop: Shop) -> None:
+    top, rest, below = "\x1b[H", "\x1b[K", "\x1b[J"
+    with Terminal("real", "schedule", "status", "--watch", *shop.flags) as terminal:
+        terminal.until(below)
+        shop.lease()
+        terminal.until("leased 1")
+        terminal.process.send_signal(signal.SIGINT)
+        code, shown = terminal.rest()
+    first, second = shown.split(top)[1:]
+    assert code == 0
+    assert f"1 ready, 1 runnable now. Not eligible: not_ready 1.{rest}\n" in first
+    assert f"0 ready, 0 runnable now. Not eligible: leased 1, not_ready 1.{rest}\n" in second
+    assert first.endswith(f"{rest}\n{below}")
+
+
+def test_a_watched_status_ends_when_nobody_reads_any_more(shop: Shop) -> None:
+    with shop.piped("schedule", "status", "--watch") as watching:
         until(watching.stdout, "next step:")
         assert watching.stdout is not None
         watching.stdout.close()

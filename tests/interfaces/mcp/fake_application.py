@@ -19,14 +19,12 @@ from metagit_mcp.wire.responses import (
     NodeRecord,
     PolicyAnswer,
     ReasonCount,
-    StatusAnswer,
-    StatusCounts,
     TaskPlanAnswer,
     TaskUpdateAnswer,
     WorkReportAnswer,
-    WorkspacePlace,
     WorkStartAnswer,
 )
+from metagit_mcp.wire.status_answers import StatusAnswer, StatusCounts, WorkspacePlace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -109,6 +107,7 @@ def status_answer(place: str = "/somewhere") -> StatusAnswer:
         not_eligible=(),
         groups=(),
         groups_total=0,
+        charges=0,
         running=(),
         needs_person=(),
         needs_person_total=0,
@@ -134,7 +133,13 @@ def start_answer() -> WorkStartAnswer:
 
 def report_answer() -> WorkReportAnswer:
     return WorkReportAnswer(
-        graph_id="shop", node_id="build", node_status="active", released_slot=False, warnings=(), next_step="Go on."
+        graph_id="shop",
+        node_id="build",
+        node_status="active",
+        released_slot=False,
+        preempt_requested=False,
+        warnings=(),
+        next_step="Go on.",
     )
 
 

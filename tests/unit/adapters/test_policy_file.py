@@ -10,9 +10,9 @@ import pytest
 from metagit_mcp.adapters import policy_file
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.adapters.refusals import read_error
-from metagit_mcp.domain.policy import SchedulePolicy, WeightOverride, Weights
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy, WeightOverride, Weights
 from metagit_mcp.errors import InvalidInput, PolicyInvalid
-from metagit_mcp.wire.policy_codec import revision_of
+from metagit_mcp.wire.policy_codec import read_policy, revision_of
 from tests.unit.adapters.reading import Json, Reader, kept_of, node, put, put_graph
 from tests.unit.adapters.second import run_as_nobody
 
@@ -207,6 +207,33 @@ def test_a_set_sees_dropped_keys_and_writes_them_back(store: PolicyFileStore, ro
     assert seen == [in_force]
     assert on_disk(schedule) == {**in_force, "merge_queue_threshold": 4}
     assert kept_of(root)["policy"] == {"slots": 3, "mine": 1, "weights": {"urgency": 0.5}}
+
+
+def test_shares_that_another_program_dropped_stay_in_force(
+    store: PolicyFileStore, reader: Reader, root: Path, schedule: Path
+) -> None:
+    shares: Json = {
+        "ordering": "score",
+        "classes": {"low": 2},
+        "groups": {"g": {"class": "low", "weight": 3}},
+        "pass_over_limit": 5,
+        "drain_limit": 0,
+        "deadline_window": 0,
+        "class_window": 2,
+        "preemption": {"enabled": False},
+    }
+    store.revise(lambda _: shares)
+    wanted = reader.read().policy
+    assert wanted == read_policy(shares)
+    assert kept_of(root)["policy"] == shares
+
+    put(schedule / "policy.json", {"weights": {"priority": 1.0}})
+    assert reader.read().policy == wanted
+    (warning,) = reader.warnings()
+    assert warning.startswith(f"policy: another program dropped {', '.join(sorted(shares))}; the kept values stay in ")
+    put(schedule / "policy.json", {**dict.fromkeys(shares), "groups": {"g": {"weight": 3}}})
+    assert reader.read().policy == replace(SchedulePolicy(), groups={"g": GroupPolicy(weight=3)})
+    assert reader.warnings() == ()
 
 
 def test_keys_that_a_set_removes_have_ended(store: PolicyFileStore, root: Path, schedule: Path) -> None:

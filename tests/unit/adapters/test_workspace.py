@@ -8,7 +8,7 @@ import pytest
 
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
 from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
-from metagit_mcp.wire.responses import WorkspacePlace
+from metagit_mcp.wire.status_answers import WorkspacePlace
 from tests.unit.adapters.second import run_as_nobody
 
 STATE = ".metagit/tasks or .metagit/schedule"

@@ -182,6 +182,10 @@ def seen(desk: Desk) -> Json:
         told[agent_id] = asked(desk.next, agent_id=agent_id, preview=True, limit=5, detail="full")
         for decision in told[agent_id].get("decisions", []):
             del decision["decision_id"]
+            for attempt in decision["dispatch_hints"].get("attempts", ()):
+                if attempt["outcome"] == "expired":
+                    # What lapsed and is no event yet has the instant at which a process noticed it.
+                    del attempt["at"]
     for graph_id, node_ids in NODES.items():
         for node_id in node_ids:
             told[f"{graph_id}/{node_id}"] = asked(desk.status, node_id=node_id, graph_id=graph_id, recent=0)

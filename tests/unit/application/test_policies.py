@@ -31,15 +31,20 @@ DEFAULTS: Json = {
     "merge_pressure_penalty": 2.0,
     "skip_on_merge_pressure": False,
     "graph_overrides": {},
-    "ordering": "score",
+    "ordering": "fair",
     "slots": None,
     "agent_slots": 1,
     "queue_capacity": 1000,
+    "classes": {"critical": 16, "high": 8, "normal": 4, "low": 1},
     "groups": {},
-    "agents": {},
     "resources": {},
+    "agents": {},
+    "pass_over_limit": 20,
     "fairness_window": 100,
+    "drain_limit": 3,
     "deadline_horizon_seconds": 86400,
+    "deadline_window": 8,
+    "class_window": 0,
     "leases": {
         "seconds": 900,
         "unattended_seconds": 14400,
@@ -49,6 +54,7 @@ DEFAULTS: Json = {
         "idle_seconds": 7200,
         "observed_seconds": 86400,
     },
+    "preemption": {"enabled": True, "min_quantum_seconds": 300, "max_preemptions": 2},
     "retries": {"max_attempts": 3, "backoff_seconds": 60, "max_backoff_seconds": 3600},
     "gates": {"approval_required_for": ["high_risk", "destructive"]},
     "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
@@ -73,13 +79,14 @@ def test_the_defaults_are_shown_without_a_file(desk: Desk) -> None:
 
 
 def test_a_preview_shows_the_order_and_writes_nothing(desk: Desk) -> None:
-    desk.graph("g", *(node(f"n{number:02d}", priority=number, estimated_tokens=0) for number in range(12)))
+    desk.graph("g", *(node(f"n{number:02d}", priority=number, estimated_tokens=1) for number in range(12)))
     desk.graph("h", node("cheap", estimated_tokens=0), node("dear", priority=1, estimated_tokens=9000))
     before = desk.policy()
-    answer = desk.policy("preview", priority=0, cost=9)
+    answer = desk.policy("preview", priority=0, dependency=0, cost=9)
     assert (answer["changed"], answer["policy"]["weights"]["cost"]) == (True, 9.0)
     assert answer["revision"] != before["revision"]
-    assert effect(answer, "before") == [f"n{number:02d}" for number in range(11, 1, -1)]
+    # Nine starts of one unit each bring g eight units ahead: that is as far as its better nodes go (deadline_window).
+    assert effect(answer, "before") == [*(f"n{number:02d}" for number in range(11, 2, -1)), "dear"]
     assert effect(answer, "after") == ["cheap", *(f"n{number:02d}" for number in range(9))]
     assert answer["effect"]["after"][0] == {"graph_id": "h", "node_id": "cheap", "score": 9.0}
     assert desk.policy() == before
@@ -166,6 +173,100 @@ def test_a_key_that_is_no_graph_id_can_be_removed_and_never_set(desk: Desk, key:
     assert server.policy("set", patch=json.dumps({key: {"a/b": None}}))["policy"][key] == {}
 
 
+# --- shares --------------------------------------------------------------------------------------------------------
+
+
+def shares(answer: Json) -> dict[str, tuple[float, float]]:
+    """What each Group is guaranteed before and after, in the order of the answer."""
+    return {each["graph_id"]: (each["before"], each["after"]) for each in answer["effect"]["shares"]}
+
+
+def test_a_preview_shows_what_each_group_is_guaranteed(desk: Desk) -> None:
+    for graph_id in ("shop", "site", "alarm"):
+        desk.graph(graph_id, node(f"{graph_id}-1"))
+    desk.graph("done", node("done-1", status="completed"))
+    desk.graph("asks", node("asks-1", approval="human_required"))
+    patch = {"groups": {"alarm": {"class": "critical"}, "shop": {"weight": 3}}}
+    answer = desk.policy("preview", patch=json.dumps(patch))
+    assert shares(answer) == {"alarm": (0.333333, 0.8), "shop": (0.333333, 0.15), "site": (0.333333, 0.05)}
+    assert list(shares(answer)) == ["alarm", "shop", "site"]
+    assert answer["effect"]["shares_total"] == 3
+    group = answer["policy"]["groups"]["alarm"]
+    assert (group["class"], group["weight"]) == ("critical", 1)
+    assert not desk.path(POLICY).exists()
+
+
+def test_a_set_shows_the_shares_too_and_counts_what_runs(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    desk.graph("h", node("b", status="running") | {"updated_at": "2026-12-01T11:00:00+00:00"})
+    answer = operator(desk).policy("set", patch='{"classes": {"low": 16}, "groups": {"h": {"class": "low"}}}')
+    assert shares(answer) == {"g": (0.5, 0.2), "h": (0.5, 0.8)}
+    assert desk.document(POLICY) == {"classes": {"low": 16}, "groups": {"h": {"class": "low"}}}
+    assert desk.document("schedule/kept.json")["policy"] == desk.document(POLICY)
+
+
+def test_the_twenty_groups_are_shown_whose_share_changes_most(desk: Desk) -> None:
+    for place in range(25):
+        desk.graph(f"g{place:02d}", node(f"n{place:02d}"))
+    answer = desk.policy("preview", patch='{"groups": {"g22": {"weight": 16}}}')
+    assert shares(answer) == {**{f"g{place:02d}": (0.04, 0.025) for place in range(19)}, "g22": (0.04, 0.4)}
+    assert list(shares(answer)) == sorted(shares(answer))
+    assert answer["effect"]["shares_total"] == 25
+    unchanged = desk.policy("preview", cost=1)
+    assert shares(unchanged) == {f"g{place:02d}": (0.04, 0.04) for place in range(20)}
+
+
+def test_a_group_that_has_work_only_then_is_shown(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    desk.graph("h", node("b", risk="external"))
+    answer = desk.policy("preview", patch='{"gates": {"approval_required_for": ["external"]}}')
+    assert shares(answer) == {"g": (0.5, 1.0), "h": (0.5, 0.0)}
+
+
+def test_by_score_nothing_is_guaranteed(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    desk.graph("h", node("b"))
+    answer = desk.policy("preview", patch='{"ordering": "score"}')
+    assert shares(answer) == {"g": (0.5, 0.0), "h": (0.5, 0.0)}
+    operator(desk).policy("set", patch='{"ordering": "score"}')
+    effect_of = desk.policy("preview", cost=1)["effect"]
+    assert (effect_of["shares"], effect_of["shares_total"]) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("patch", "field", "rule"),
+    [
+        ({"groups": {"g": {"class": "urgent"}}}, "groups/g/class", "should be 'critical', 'high', 'normal' or 'low'"),
+        (
+            {"groups": {"g": {"priority_class": "high"}}},
+            "groups/g/priority_class",
+            "unknown key, the nearest known one is class",
+        ),
+        ({"groups": {"g": {"weight": 17}}}, "groups/g/weight", "should be less than or equal to 16"),
+        ({"classes": {"low": 0}}, "classes/low", "should be greater than or equal to 1"),
+        ({"class_window": -1}, "class_window", "should be greater than or equal to 0"),
+        ({"ordering": "fifo"}, "ordering", "should be 'fair' or 'score'"),
+    ],
+)
+def test_a_bad_share_is_refused_by_field_and_rule(desk: Desk, patch: Json, field: str, rule: str) -> None:
+    for action in ("set", "preview"):
+        with pytest.raises(InvalidInput) as caught:
+            operator(desk).policy(action, patch=json.dumps(patch))
+        assert (caught.value.message, caught.value.details) == (f"{field}: {rule}", {"field": field})
+    assert desk.policy()["policy"] == DEFAULTS
+
+
+def test_null_in_a_patch_takes_a_key_back_to_its_default(desk: Desk) -> None:
+    server = operator(desk)
+    server.policy("set", patch='{"groups": {"g": {"class": "low", "weight": 2}}, "classes": {"low": 3, "high": 9}}')
+    answer = server.policy("set", patch='{"groups": {"g": {"class": null}}, "classes": {"low": null}}')
+    assert answer["policy"]["groups"]["g"]["class"] == "normal"
+    assert answer["policy"]["groups"]["g"]["weight"] == 2
+    assert answer["policy"]["classes"] == {"critical": 16, "high": 9, "normal": 4, "low": 1}
+    answer = server.policy("set", patch='{"groups": null, "classes": null}')
+    assert (answer["policy"], desk.policy()["warnings"]) == (DEFAULTS, [])
+
+
 # --- who may -------------------------------------------------------------------------------------------------------
 
 
@@ -174,6 +275,14 @@ def test_a_key_that_is_no_graph_id_can_be_removed_and_never_set(desk: Desk, key:
     [
         ({"slots": 4}, ["slots"]),
         ({"slots": None}, []),
+        ({"groups": {"g": {"class": "critical"}}}, ["groups"]),
+        ({"ordering": "score", "classes": {"low": 2}}, ["classes", "ordering"]),
+        (
+            {"class_window": 1, "deadline_window": 9, "drain_limit": 0, "pass_over_limit": 0},
+            ["class_window", "deadline_window", "drain_limit", "pass_over_limit"],
+        ),
+        ({"preemption": {"enabled": False}}, ["preemption"]),
+        ({"classes": {"low": 1}, "ordering": "fair"}, []),
         ({"gates": {"approval_required_for": []}, "weights": {"cost": 1}, "slots": 5}, ["gates", "slots"]),
         ({"gates": {"approval_required_for": ["high_risk", "destructive"]}}, []),
         ({"$schema": "https://example.org/policy.schema.json"}, []),

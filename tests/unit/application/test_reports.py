@@ -73,6 +73,7 @@ def test_each_state_is_told_and_written_back(
         "graph_id": "g",
         "node_id": "a",
         "node_status": node_status,
+        "preempt_requested": False,
         "released_slot": released,
         "warnings": [],
         "next_step": next_step,

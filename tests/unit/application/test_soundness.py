@@ -163,6 +163,30 @@ def test_a_snapshot_that_the_events_do_not_lead_to_is_made_anew(desk: Desk) -> N
     assert [(position, json.loads(kept)) for position, kept in rows] == [(len(desk.events()), told(afresh))]
 
 
+def test_a_snapshot_with_other_shares_is_one_that_the_events_do_not_lead_to(desk: Desk) -> None:
+    claimed(desk)
+    state = told(desk)
+    state["shares"]["pools"][""]["levels"]["normal"]["flows"]["g"]["tag"] += 1
+    put_snapshot(desk, json.dumps(state).encode())
+    before, during, after = mended(desk)
+    where = "/shares/pools//levels/normal/flows/g/tag"
+    what = f"the newest snapshot is not what the events lead to, first at {where}: restart the servers once mended"
+    assert (before[0], during, after) == (("ledger", "wrong", what, FIX), [("ledger", "fixed", what)], [])
+
+
+def test_shares_in_which_rules_are_broken_are_told(desk: Desk) -> None:
+    desk.graph("g", node("a"), node("b"))
+    desk.lease()
+    ((body,),) = run(desk, ("SELECT body FROM event WHERE position = 2", ()))
+    started = json.loads(body)
+    (level,) = [each for each in started["dispatch"]["pick"]["levels"] if each["level"] == "normal"]
+    level["virtual"] += 9_000_000
+    tag = level["flows"]["g"]["tag"]
+    run(desk, ("UPDATE event SET body = ? WHERE position = 2", (json.dumps(started).encode(),)))
+    said = f"after all events level 'normal' of pool '': g is eligible at {tag}, below V {level['virtual']}"
+    assert ("ledger", "wrong", said) in looked(desk)
+
+
 def test_no_snapshot_is_made_of_a_state_in_which_rules_are_broken(desk: Desk) -> None:
     lease_id = claimed(desk)
     put_snapshot(desk, json.dumps(told(desk)).encode())

@@ -19,10 +19,6 @@ HOSTILE = "one\ntwo\x1b[31m\u202e"
 SAFE = "one two [31m"
 
 
-def groups(answer: Json) -> list[str]:
-    return [each["graph_id"] for each in answer["groups"]]
-
-
 def test_an_empty_workspace(desk: Desk) -> None:
     answer = desk.status()
     assert answer["workspace"] == {"path": str(desk.root), "chosen_by": "--workspace"}
@@ -61,7 +57,12 @@ def test_every_node_is_counted_once(desk: Desk) -> None:
     assert (answer["ready_count"], answer["runnable_count"]) == (4, 1)
     one: Json = {"graph_id": "g", "title": SAFE, "state": "active", "nodes": 11, "ready": 4, "runnable": 1}
     two: Json = {"graph_id": "over", "title": "over", "state": "completed", "nodes": 2, "ready": 0, "runnable": 0}
-    assert answer["groups"] == [{**one, "running": 2, "finished": 2}, {**two, "running": 0, "finished": 0}]
+    fair: Json = {"class": "normal", "weight": 1, "received": 0.0}
+    inactive = [{"reason": "graph_inactive", "nodes": 2}]
+    assert answer["groups"] == [
+        {**one, **fair, "guaranteed": 1.0, "running": 2, "running_slots": 2, "finished": 2, "starts_before": 0},
+        {**two, **fair, "guaranteed": 0.0, "running": 0, "running_slots": 0, "finished": 0, "waits_for": inactive},
+    ]
     assert answer["running"] == [
         {"graph_id": "g", "node_id": "busy", "title": SAFE, "repository": SAFE, "agent_id": SAFE, "since": SINCE},
         {"graph_id": "g", "node_id": "plain", "title": "plain", "since": SINCE},
@@ -209,21 +210,6 @@ def test_a_command_is_quoted_for_the_shell(desk: Desk) -> None:
     commands = [each["command"] for each in desk.status()["needs_person"]]
     assert [shlex.split(each)[3:5] for each in commands] == [["--node-id=-x", "--graph-id=-g"], ["x", "--graph-id"]]
     assert commands[1] == "metagit-mcp task update x --graph-id 'été' --status ready"
-
-
-def test_groups_are_paged_by_the_last_one_seen(desk: Desk) -> None:
-    names = [f"g{number:02d}" for number in range(45)]
-    for name in names:
-        desk.graph(name, node("a"))
-    first = desk.status()
-    assert (groups(first), first["groups_total"]) == (names[:20], 45)
-    second = desk.status(after_group=groups(first)[-1])
-    third = desk.status(after_group=groups(second)[-1])
-    assert (groups(second), groups(third)) == (names[20:40], names[40:])
-    assert groups(desk.status(after_group=names[-1])) == []
-    # A name that is none of them is a place in the order all the same.
-    assert groups(desk.status(after_group="g43x")) == ["g44"]
-    assert (first["counts"], third["groups_total"]) == (third["counts"], 45)
 
 
 def test_lists_are_cut_with_their_totals(desk: Desk) -> None:

@@ -138,7 +138,7 @@ def test_without_its_ledger_the_files_say_what_there_is(desk: Desk) -> None:
     with pytest.raises(LeaseNotFound):
         desk.report(second, "completed")
     assert desk.taken("w2") == ["c"]
-    assert desk.events() == ["session_opened", "work_started"]
+    assert desk.events() == ["session_opened", "run_seen", "work_started"]
     assert desk.beside().claim("w3")["not_eligible"] == [
         {"reason": "finished", "nodes": 1},
         {"reason": "leased", "nodes": 1},

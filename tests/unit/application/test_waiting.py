@@ -123,11 +123,11 @@ def test_who_is_overtaken_waits_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
     current = waiting.desk.application.current
     command = current.command
 
-    async def overtaken(act: Callable[[Turn], R]) -> tuple[R, Warnings]:
+    async def overtaken(act: Callable[[Turn], R], **also: Any) -> tuple[R, Warnings]:  # noqa: ANN401 - passed on
         if not faster and waiting.waited:
             # Between the look and the turn.
             faster.append(desk.lease("w2"))
-        return await command(act)
+        return await command(act, **also)
 
     monkeypatch.setattr(current, "command", overtaken)
     given, waited = waiting.given(claim=True, action_id="one", wait_seconds=10)

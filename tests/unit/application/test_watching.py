@@ -236,3 +236,36 @@ def test_another_ledger_is_followed_from_where_it_is(desk: Desk) -> None:
 
     told = watched(desk, replace, lambda: desk.beside().resume("workspace"))
     assert [each["change"] for each in told] == ["scheduling_resumed"]
+
+
+def test_a_request_to_pause_is_told_of_the_lease_that_is_asked(desk: Desk) -> None:
+    groups = {"g": {"class": "low"}, "hot": {"class": "critical"}}
+    desk.put("schedule/policy.json", {"slots": 1, "groups": groups, "preemption": {"min_quantum_seconds": 0}})
+    desk.graph("g", node("a", estimated_tokens=4000))
+    lease_id = desk.lease("victim")
+    desk.report(lease_id, "running", usage={"tokens": 4000})
+
+    def comes() -> None:
+        desk.graph("hot", node("u"))
+        assert desk.taken("other") == []
+
+    told = watched(desk, lambda: None, comes, lambda: desk.report(lease_id, "paused", note="half"))
+    lease: Json = {"agent_id": "victim", "lease_id": lease_id}
+    assert [each for each in told if each["change"] != "graph_added"] == [
+        about("a", "preemption_requested", **lease),
+        about("a", "work_paused", **lease),
+    ]
+
+
+def test_what_is_only_kept_for_shares_is_not_told(desk: Desk) -> None:
+    desk.graph("g", node("a"), node("b"))
+
+    def runs() -> None:
+        desk.set_row("b", status="running", updated_at=SECOND)
+        desk.lease()
+        desk.set_row("b", status="completed", updated_at=MINUTE)
+        desk.taken("w2")
+
+    told = watched(desk, lambda: None, runs)
+    assert {"run_seen", "run_ended"} <= set(desk.events())
+    assert [each["change"] for each in told if each["change"] != "file_status"] == ["work_started"]

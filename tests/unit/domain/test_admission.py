@@ -10,7 +10,8 @@ from metagit_mcp.domain.admission import lease_term, short_id
 from metagit_mcp.domain.commands import Against, Enter, StartWork
 from metagit_mcp.domain.events import SessionNoted, SessionOpened, WorkAccepted, WorkReturned, WorkStarted
 from metagit_mcp.domain.instant import Instant, expiry_after
-from metagit_mcp.domain.policy import LeasePolicy, SchedulePolicy
+from metagit_mcp.domain.limits import LeasePolicy
+from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.work import ExecutionLease, Holding, Session
 from metagit_mcp.errors import AuthStaleSession, InvalidInput, MetagitError, WorkAlreadyOwned
 from tests.unit.domain.played import NOON, Played, kinds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.domain.approval import approval_digest, is_approved, needs_approval
-from metagit_mcp.domain.policy import GatePolicy
+from metagit_mcp.domain.limits import GatePolicy
 from tests.snapshots import approval_of, task
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from metagit_mcp.domain.events import (
     SchedulingResumed,
     WorkRetried,
 )
-from metagit_mcp.domain.policy import GroupPolicy, RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.projection import as_known, is_parked_elsewhere
 from metagit_mcp.domain.work import Attempt, Pause, Result, Usage
 from metagit_mcp.errors import InvalidInput, InvalidStateTransition

@@ -8,6 +8,7 @@ import pytest
 
 from metagit_mcp.domain import evolve as fold
 from metagit_mcp.domain.approval import Approval
+from metagit_mcp.domain.charging import EVOLVE_SHARES
 from metagit_mcp.domain.events import (
     EVENT_KINDS,
     KIND_OF,
@@ -47,7 +48,8 @@ def accepted(at: datetime, seen_at: datetime | None = None, epoch: int = 1) -> W
 
 
 def test_every_event_is_folded_and_has_a_name_of_its_own() -> None:
-    assert set(get_args(Event)) == set(KIND_OF) == set(fold._EVOLVE)  # noqa: SLF001 - nothing may be missing in it
+    folded = set(fold._EVOLVE) | set(EVOLVE_SHARES)  # noqa: SLF001 - nothing may be missing in it
+    assert set(get_args(Event)) == set(KIND_OF) == folded
     assert {kind: KIND_OF[shape] for kind, shape in EVENT_KINDS.items()} == {kind: kind for kind in EVENT_KINDS}
     assert KIND_OF[WorkAccepted] == "work_accepted"
 

@@ -9,7 +9,8 @@ import pytest
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.instant import Expiry
 from metagit_mcp.domain.invariants import over_capacity, violations
-from metagit_mcp.domain.policy import AgentPolicy, GroupPolicy, ResourcePolicy, SchedulePolicy
+from metagit_mcp.domain.limits import AgentPolicy, ResourcePolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import (
     Answered,

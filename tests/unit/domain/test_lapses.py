@@ -20,7 +20,8 @@ from metagit_mcp.domain.events import (
 )
 from metagit_mcp.domain.instant import Instant, expiry_after
 from metagit_mcp.domain.lapses import lapses, unwritten
-from metagit_mcp.domain.policy import GroupPolicy, RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.projection import as_known, is_due, is_overruled
 from metagit_mcp.domain.work import Usage, WorkItem, WorkState
 from metagit_mcp.errors import MetagitError

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metagit_mcp.domain.limits import AgentPolicy
 from metagit_mcp.domain.policy import (
-    AgentPolicy,
+    CLASSES,
+    ClassWeights,
     GroupPolicy,
     MicroWeights,
     SchedulePolicy,
     WeightOverride,
     Weights,
+    class_of,
     granted_capabilities,
     has_excess_places,
     micros,
     quota_for,
+    weight_of,
     weights_for,
 )
 
@@ -113,3 +118,23 @@ def test_a_star_names_every_agent_but_no_anonymous_one() -> None:
     policy = SchedulePolicy(agents={"*": AgentPolicy(capabilities=("read",))})
     assert granted_capabilities(policy, "anyone") == frozenset({"read"})
     assert granted_capabilities(policy, "") is None
+
+
+def test_a_group_has_the_class_and_weight_of_its_policy() -> None:
+    groups = {"g": GroupPolicy(priority_class="critical", weight=16), "h": GroupPolicy()}
+    policy = SchedulePolicy(groups=groups)
+    assert [(class_of(policy, name), weight_of(policy, name)) for name in "ghi"] == [
+        ("critical", 16),
+        ("normal", 1),
+        ("normal", 1),
+    ]
+
+
+def test_every_class_has_its_weight() -> None:
+    assert CLASSES == ("critical", "high", "normal", "low")
+    assert {each.name: each.default for each in fields(ClassWeights)} == {
+        "critical": 16,
+        "high": 8,
+        "normal": 4,
+        "low": 1,
+    }

@@ -2,10 +2,9 @@
 
 import pytest
 
+from metagit_mcp.domain.limits import AgentPolicy, RetryPolicy
 from metagit_mcp.domain.policy import (
-    AgentPolicy,
     GroupPolicy,
-    RetryPolicy,
     SchedulePolicy,
     backoff_seconds,
     budget_for,

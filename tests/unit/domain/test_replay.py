@@ -7,7 +7,8 @@ import pytest
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.commands import RetryWork, RevokeOwnership
 from metagit_mcp.domain.events import ApprovalGranted, LeaseExpired
-from metagit_mcp.domain.policy import RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.replay import first_difference, fold, story
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import Usage

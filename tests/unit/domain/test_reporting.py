@@ -20,7 +20,8 @@ from metagit_mcp.domain.events import (
     WorkSubmitted,
 )
 from metagit_mcp.domain.instant import expiry_after
-from metagit_mcp.domain.policy import GroupPolicy, RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.reporting import renewed
 from metagit_mcp.domain.work import Attempt, Checkpoint, Holding, Result, Usage
 from metagit_mcp.errors import AuthForbidden, InvalidInput

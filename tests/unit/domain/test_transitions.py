@@ -16,7 +16,8 @@ from metagit_mcp.domain.commands import (
     StartWork,
 )
 from metagit_mcp.domain.decide import Command
-from metagit_mcp.domain.policy import GroupPolicy, RetryPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import RetryPolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.transitions import TRANSITIONS, Trigger, may, triggers_from
 from metagit_mcp.domain.work import WorkState
 from metagit_mcp.errors import MetagitError

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from metagit_mcp.domain.policy import AgentPolicy, GroupPolicy, ResourcePolicy, SchedulePolicy
+from metagit_mcp.domain.limits import AgentPolicy, ResourcePolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.work import ExecutionLease, Holding
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, holding_of
 from metagit_mcp.scheduling.demand import Demand, demand_of, first_collision, scopes_of, with_own
 from metagit_mcp.scheduling.holdings import Changed, Holdings
 from metagit_mcp.scheduling.needs import Needs
 from metagit_mcp.scheduling.snapshot import Asker
-from tests.snapshots import ANYONE, against, group, known, lease, ledger, names, queue_of, queue_over, task
+from tests.snapshots import ANYONE, against, group, known, learn, lease, ledger, names, queue_of, queue_over, task
 
 W1 = Asker(agent_id="w1")
 API = SchedulePolicy(resources={"api": ResourcePolicy(capacity=4)})
@@ -246,7 +247,7 @@ def test_holdings_say_what_is_held_in_another_way() -> None:
         ({"uses": {"other": 4}}, []),
         ({"exclusive": ("deploy", "unknown")}, [2]),
         ({"touches": ("src/a/x",), "repository": "p/a"}, [3, 4]),
-        ({"touches": ("src/**",), "repository": "p/a"}, [3, 4, 5]),
+        ({"touches": ("src/**",), "repository": "p/a"}, [3, 4, 5, 7]),
         ({"touches": ("web/**",), "repository": "p/a"}, []),
         ({"touches": ("src/**",), "repository": "p/b"}, []),
     ],
@@ -260,12 +261,27 @@ def test_only_lanes_that_feel_a_lease_are_looked_at(holding: dict[str, Any], fel
         {"touches": ("src/a*",), "repository": "p/a"},
         {"touches": ("src/b",), "repository": "p/a"},
         {},
+        {"touches": ("src/b",), "repository": "p/a", "exclusive": ("own",)},
     ]
     needs, holdings, changed = Needs(), Holdings(), Changed()
     for place, each in enumerate(fields):
         needs.put(demand_of(task("a", **each)), place)
     holdings.put(("g", "r"), lease("r", **holding), changed)
     assert sorted(set(needs.that_feel(changed, holdings, {"api": 4}, (("api", 1),)))) == felt
+
+
+def test_what_a_group_needs_only_later_is_felt_like_what_it_needed_from_the_first() -> None:
+    """Its node is ready when another one is done: until then no lane of the Group needed the resource."""
+    work = ledger()
+    graphs = group("g", task("a"), task("b", "a", uses={"db": 1})), group("h", task("c", uses={"db": 1}))
+    queue = queue_of(*graphs, work=work, policy=SchedulePolicy(resources={"db": ResourcePolicy()}))
+    assert names(queue) == ["a", "c"]
+    queue.follow(work, {learn(work, known("a", "completed"))})
+    assert names(queue, graph_id="g") == ["b"]
+    queue.follow(work, {learn(work, lease("c", graph_id="h", uses={"db": 1}))})
+    assert (names(queue), against(queue, "b")) == ([], ["resource_busy(db, 1/1)"])
+    queue.follow(work, {learn(work, known("c", "completed", "h"))})
+    assert names(queue) == ["b"]
 
 
 def test_few_agents_are_remembered_at_a_time() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from metagit_mcp.domain.policy import AffinityPolicy, GatePolicy, GroupPolicy, SchedulePolicy
+from metagit_mcp.domain.limits import GatePolicy
+from metagit_mcp.domain.policy import AffinityPolicy, GroupPolicy, SchedulePolicy
 from metagit_mcp.scheduling.cycle import Held, Holds, WorkspaceQueue, census
 from metagit_mcp.scheduling.eligibility import (
     Reason,

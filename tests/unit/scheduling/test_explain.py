@@ -336,3 +336,11 @@ def test_who_tried_before_and_where_to_go_on() -> None:
     hint = hints(task("a"), work=ledger(known("a", attempts=(tried,), checkpoint=point)))
     assert hint.attempts == (AttemptRecord(agent_id="w2", at=NOW, outcome="failed", note="no disk"),)
     assert hint.resume_from == ResumePoint(checkpoint_id="cp-1", at=NOW, uri="file:///tmp/x", note="step 3")
+
+
+def test_warmth_that_all_repositories_share_is_said_to_prefer_none() -> None:
+    nodes = task("a", repository="p/a"), task("b", repository="p/b"), task("c", status="completed", repository="p/c")
+    for trees, said in ((("p/a", "p/b"), ["affinity=1", "affinity=no_effect"]), (("p/a",), ["affinity=1"])):
+        queue = queue_over(*nodes, surroundings=around(*map(tree, trees)))
+        told = decision(queue, ANYONE, plan(queue, ANYONE, 1).picks[0], "d1", at=NOW)
+        assert [each for each in told.reasons if each.startswith("affinity")] == said

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metagit_mcp.domain.policy import AgentPolicy, GroupPolicy, ResourcePolicy, SchedulePolicy, Weights
+from metagit_mcp.domain.limits import AgentPolicy, ResourcePolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy, Weights
 from metagit_mcp.scheduling import workspace
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan
 from metagit_mcp.scheduling.demand import Demand
 from metagit_mcp.scheduling.lane import Entry, Lane
 from metagit_mcp.scheduling.moment import Moment
-from metagit_mcp.scheduling.queue import group_queue
+from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.snapshot import Asker
 from tests.snapshots import (
     ANYONE,
@@ -38,7 +39,6 @@ from tests.snapshots import (
 if TYPE_CHECKING:
     from metagit_mcp.domain.state import LedgerState
     from metagit_mcp.domain.tasks import LoadedGraph
-    from metagit_mcp.scheduling.queue import GroupQueue
 
 W1, W2 = Asker(agent_id="w1"), Asker(agent_id="w2")
 ANY = Demand(repository="", capabilities=frozenset(), slots=1)
@@ -48,13 +48,13 @@ ANY = Demand(repository="", capabilities=frozenset(), slots=1)
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The Groups that were built, one after another."""
     found: list[str] = []
-    real = group_queue
+    real = GroupQueue
 
     def building(loaded: LoadedGraph, *rest: Any) -> GroupQueue:  # noqa: ANN401 - passed on as it is
         found.append(loaded.graph_id)
         return real(loaded, *rest)
 
-    monkeypatch.setattr(workspace, "group_queue", building)
+    monkeypatch.setattr(workspace, "GroupQueue", building)
     return found
 
 
@@ -172,9 +172,14 @@ def test_only_the_lanes_of_the_node_are_looked_at(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Moment, "_look_at", counted)
     learn(told.work, lease("n000"))
     told.queue.follow(told.work, {("g", "n000")})
-    assert names(told.queue, limit=1) == ["n000"]
-    assert names(told.queue, limit=2, graph_id="g") == ["n001", "n002"]
+    # Both Groups enter alike; the one with the first name goes first, and gives its next node.
+    assert names(told.queue, limit=1) == ["n001"]
     assert (looked, built) == ([("g", 0)], [])
+    looked.clear()
+    assert names(told.queue, limit=2, graph_id="g") == ["n001", "n002"]
+    assert names(told.queue, limit=1) == ["n001"]
+    # The lane of the node that was started on trial, there and back.
+    assert (looked, built) == ([("g", 1), ("g", 1)], [])
 
 
 @pytest.mark.parametrize("slots", [None, 1, 2, 3])
@@ -317,7 +322,9 @@ def test_a_repository_that_becomes_ready_or_empty_changes_who_is_least_served() 
     policy = SchedulePolicy(weights=Weights(fairness=1.0))
     nodes = task("a", repository="p/a"), task("b", repository="p/b")
     told = Followed(group("g", *nodes), policy=policy, surroundings=around(services={"p/a": 1}))
-    assert [pick.score for pick in plan(told.queue, ANYONE, 9).picks] == [1_325_000, 325_000]
+    # Once b is started, p/a is the only ready one.
+    assert [pick.score for pick in plan(told.queue, ANYONE, 9).picks] == [1_325_000, 1_325_000]
+    assert [pick.score for pick in plan(told.queue, ANYONE, 1, "g").picks] == [1_325_000]
     told.then(lease("b"))
     assert [pick.score for pick in plan(told.queue, ANYONE, 9).picks] == [1_325_000]
 

@@ -11,7 +11,7 @@ from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.scheduling.cycle import Pick, Plan, WorkspaceQueue, plan
 from metagit_mcp.scheduling.lane import Lane
 from metagit_mcp.scheduling.snapshot import Asker
-from tests.snapshots import ANYONE, around, group, names, orders, queue_of, queue_over, task
+from tests.snapshots import ANYONE, around, group, lease, ledger, names, orders, queue_of, queue_over, task
 
 if TYPE_CHECKING:
     from metagit_mcp.domain.tasks import TaskNode
@@ -26,7 +26,7 @@ def skipped(queue: WorkspaceQueue, limit: int = 100, graph_id: str | None = None
 def test_a_pick_says_graph_node_and_exact_score() -> None:
     node = task("a", priority=2)
     assert plan(queue_over(node), ANYONE, 1) == Plan(
-        picks=(Pick(graph_id="g", node=node, score=2_325_000),), skipped=()
+        picks=(Pick(graph_id="g", node=node, score=2_325_000, is_turn=True),), skipped=()
     )
 
 
@@ -49,14 +49,20 @@ def test_a_plan_changes_nothing() -> None:
     ]
 
 
-def test_a_narrow_node_passes_a_wide_one_that_does_not_fit() -> None:
+def test_a_narrow_node_passes_no_wide_one_of_its_own_group_and_those_of_others() -> None:
+    """7. What does not fit is held: its Group is set aside, and others go on until slots are kept."""
     nodes = task("wide", priority=9, slots=3), task("a", priority=5, slots=2), task("b", slots=1), task("c", slots=1)
     queue = queue_over(*nodes, task("r", status="running"), policy=SchedulePolicy(slots=4))
     assert names(queue) == ["wide"]
     queue = queue_over(*nodes, policy=SchedulePolicy(slots=4))
-    assert names(queue) == ["wide", "b"]
+    assert names(queue) == ["wide"]
     queue = queue_over(*nodes, policy=SchedulePolicy(slots=5))
     assert names(queue) == ["wide", "a"]
+    other = group("h", task("x", priority=-1), task("y", priority=-1))
+    queue = queue_of(group("g", *nodes), other, policy=SchedulePolicy(slots=4))
+    assert (names(queue), names(queue, graph_id="g")) == (["wide", "x"], ["wide"])
+    queue = queue_of(group("g", *nodes), other, policy=SchedulePolicy(slots=4, drain_limit=0))
+    assert names(queue) == ["wide"]
 
 
 def test_a_quota_stops_its_group_and_no_other() -> None:
@@ -148,4 +154,20 @@ def test_a_plan_draws_only_what_it_picks(monkeypatch: pytest.MonkeyPatch) -> Non
     assert names(queue, limit=1) == ["one"]
     assert drawn == [0]
     assert names(queue, limit=2) == ["one"]
-    assert drawn == [0, 1]
+    # Its lane is looked at again once it is started on trial; for the others nothing changed.
+    assert drawn == [0, 0]
+
+
+def test_the_same_question_is_answered_once_until_something_changes() -> None:
+    queue = queue_over(*(task(f"n{number}") for number in range(4)))
+    first = plan(queue, ANYONE, 2)
+    assert plan(queue, ANYONE, 2) is first
+    # Another question in between, which tries out starts of its own, takes nothing of that away.
+    assert (plan(queue, ANYONE, 4).picks[:2], plan(queue, ANYONE, 2) is first) == (first.picks, True)
+    for number in range(64):
+        assert plan(queue, Asker(agent_id=f"w{number}"), 2) == first
+    again = plan(queue, ANYONE, 2)
+    assert (again == first, again is first) == (True, False)
+    state = ledger(lease("n0"))
+    queue.follow(state, {("g", "n0")})
+    assert names(queue, limit=2) == ["n1", "n2"]

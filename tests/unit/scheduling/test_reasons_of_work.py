@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from metagit_mcp.domain.policy import AgentPolicy, GroupPolicy, LeasePolicy, ResourcePolicy, SchedulePolicy
+from metagit_mcp.domain.limits import AgentPolicy, LeasePolicy, ResourcePolicy
+from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.work import Usage
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census
 from metagit_mcp.scheduling.snapshot import Asker

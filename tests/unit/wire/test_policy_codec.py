@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from metagit_mcp.domain.limits import AgentPolicy, GatePolicy, PreemptionPolicy, ResourcePolicy
 from metagit_mcp.domain.policy import (
+    RFC_KEYS,
     AffinityPolicy,
-    AgentPolicy,
-    GatePolicy,
+    ClassWeights,
     GroupPolicy,
     SchedulePolicy,
     WeightOverride,
@@ -75,10 +77,16 @@ FULL: dict[str, Any] = {
     "graph_overrides": {"g": {"priority": 3.0, "cost": None}, "задача": {}},
     "ordering": "score",
     "slots": 4,
-    "groups": {"g": {"quota": 0}, "h": {}},
+    "classes": {"critical": 9, "low": 2},
+    "groups": {"g": {"class": "critical", "weight": 16, "quota": 0}, "h": {}, "i": {"class": "low"}},
     "agents": {"team-*": {"capabilities": ["gpu"]}},
+    "pass_over_limit": 0,
     "fairness_window": 10,
+    "drain_limit": 0,
     "deadline_horizon_seconds": 0,
+    "deadline_window": 0,
+    "class_window": 4,
+    "preemption": {"enabled": False, "min_quantum_seconds": 0},
     "gates": {"approval_required_for": []},
     "affinity": {"scope": "agent", "max_age_seconds": 60, "require_path": False},
 }
@@ -88,11 +96,22 @@ READ = SchedulePolicy(
     merge_pressure_penalty=1.0,
     skip_on_merge_pressure=True,
     graph_overrides={"g": WeightOverride(priority=3.0), "задача": WeightOverride()},
+    ordering="score",
     slots=4,
-    groups={"g": GroupPolicy(quota=0), "h": GroupPolicy()},
+    classes=ClassWeights(critical=9, high=8, normal=4, low=2),
+    groups={
+        "g": GroupPolicy(priority_class="critical", weight=16, quota=0),
+        "h": GroupPolicy(),
+        "i": GroupPolicy(priority_class="low"),
+    },
     agents={"team-*": AgentPolicy(capabilities=("gpu",))},
+    pass_over_limit=0,
     fairness_window=10,
+    drain_limit=0,
     deadline_horizon_seconds=0,
+    deadline_window=0,
+    class_window=4,
+    preemption=PreemptionPolicy(enabled=False, min_quantum_seconds=0, max_preemptions=2),
     gates=GatePolicy(approval_required_for=()),
     affinity=AffinityPolicy(scope="agent", max_age_seconds=60, require_path=False),
 )
@@ -104,7 +123,8 @@ def test_every_key_is_read() -> None:
 
 
 def test_what_is_missing_or_null_is_the_default() -> None:
-    own = ("ordering", "slots", "groups", "agents", "fairness_window", "deadline_horizon_seconds", "gates", "affinity")
+    own = {each.name for each in fields(SchedulePolicy)} - {*RFC_KEYS}
+    assert own >= {"ordering", "slots", "classes", "groups", "pass_over_limit", "class_window", "preemption"}
     assert read_policy({}) == read_policy(dict.fromkeys(own)) == SchedulePolicy()
 
 
@@ -139,15 +159,30 @@ SHOWN = {
             "deadline": None,
         }
     },
-    "ordering": "score",
+    "ordering": "fair",
     "slots": None,
     "agent_slots": 1,
     "queue_capacity": 1000,
-    "groups": {},
-    "agents": {},
-    "resources": {},
+    "classes": {"critical": 16, "high": 8, "normal": 4, "low": 1},
+    "groups": {
+        "g": {
+            "class": "normal",
+            "weight": 1,
+            "quota": None,
+            "review": False,
+            "budget": None,
+            "context_refs": [],
+            "credential_refs": [],
+        }
+    },
+    "resources": {"r": {"capacity": 4}},
+    "agents": {"a*": {"slots": 1, "capabilities": [], "uses": {"r": 1}}},
+    "pass_over_limit": 20,
     "fairness_window": 100,
+    "drain_limit": 3,
     "deadline_horizon_seconds": 86_400,
+    "deadline_window": 8,
+    "class_window": 0,
     "leases": {
         "seconds": 900,
         "unattended_seconds": 14_400,
@@ -157,6 +192,7 @@ SHOWN = {
         "idle_seconds": 7200,
         "observed_seconds": 86_400,
     },
+    "preemption": {"enabled": True, "min_quantum_seconds": 300, "max_preemptions": 2},
     "retries": {"max_attempts": 3, "backoff_seconds": 60, "max_backoff_seconds": 3600},
     "gates": {"approval_required_for": ["high_risk", "destructive"]},
     "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
@@ -164,7 +200,14 @@ SHOWN = {
 
 
 def test_the_policy_as_it_is_shown() -> None:
-    assert shown_policy(SchedulePolicy(graph_overrides={"g": WeightOverride(cost=1.0)})) == SHOWN
+    policy = SchedulePolicy(
+        graph_overrides={"g": WeightOverride(cost=1.0)},
+        groups={"g": GroupPolicy()},
+        resources={"r": ResourcePolicy(capacity=4)},
+        agents={"a*": AgentPolicy(slots=1, uses={"r": 1})},
+    )
+    # The text, not only the values: the keys stand in the order in which they are described.
+    assert json.dumps(shown_policy(policy), indent=1) == json.dumps(SHOWN, indent=1)
     assert list(rfc_part(READ)) == [
         "weights",
         "merge_queue_threshold",
@@ -178,7 +221,7 @@ def test_a_revision_is_of_the_meaning() -> None:
     assert revision_of(SchedulePolicy()) == revision_of(read_policy({"slots": None, "weights": {"priority": 1}}))
     assert revision_of(SchedulePolicy()) != revision_of(SchedulePolicy(slots=1))
     one = {"groups": {"a": {"quota": 1}, "b": {}}}
-    other = {"groups": {"b": {"quota": None}, "a": {"quota": 1}}}
+    other = {"groups": {"b": {"quota": None, "class": "normal", "weight": 1}, "a": {"quota": 1}}}
     assert revision_of(read_policy(one)) == revision_of(read_policy(other))
     assert len(revision_of(READ)) == 12
     int(revision_of(READ), 16)
@@ -260,11 +303,16 @@ def test_our_own_part() -> None:
         "merge_queue_threshold": 3,
         "graph_overrides": {"g": {"cost": 1}, "h": {"dependency": 0}, "i": None},
         "slots": 3,
+        "groups": {"g": {"class": "high"}},
+        "ordering": "score",
+        "preemption": None,
         "gates": None,
         "agents": {"*": {}},
     }
     assert own_part(record) == {
         "slots": 3,
+        "groups": {"g": {"class": "high"}},
+        "ordering": "score",
         "agents": {"*": {}},
         "weights": {"urgency": 2},
         "graph_overrides": {"h": {"dependency": 0}},
@@ -274,6 +322,8 @@ def test_our_own_part() -> None:
 
 KEPT = {
     "slots": 3,
+    "groups": {"g": {"class": "high", "weight": 2}},
+    "classes": {"high": 9},
     "gates": {"approval_required_for": ["external"]},
     "weights": {"urgency": 2, "deadline": 0},
     "graph_overrides": {"g": {"urgency": 4, "dependency": 1}},
@@ -288,6 +338,8 @@ KEPT = {
             KEPT,
             [
                 "slots",
+                "groups",
+                "classes",
                 "gates",
                 "weights.urgency",
                 "weights.deadline",
@@ -298,12 +350,16 @@ KEPT = {
         (
             {
                 "slots": None,
+                "groups": {"h": {"class": "low"}},
+                "classes": None,
                 "gates": {},
                 "weights": {"priority": 1, "urgency": None, "deadline": 9},
                 "graph_overrides": {"g": {"priority": 3, "dependency": 2}, "h": {}},
             },
             {
                 "slots": None,
+                "groups": {"h": {"class": "low"}},
+                "classes": None,
                 "gates": {},
                 "weights": {"priority": 1, "urgency": None, "deadline": 9},
                 "graph_overrides": {"g": {"priority": 3, "dependency": 2, "urgency": 4}, "h": {}},
@@ -311,8 +367,8 @@ KEPT = {
             ["graph_overrides.g.urgency"],
         ),
         (
-            {"slots": 1, "gates": None, "weights": None, "graph_overrides": {"g": None}},
-            {"slots": 1, "gates": None, "weights": None, "graph_overrides": {"g": None}},
+            {"slots": 1, "gates": None, "groups": {}, "classes": {}, "weights": None, "graph_overrides": {"g": None}},
+            {"slots": 1, "gates": None, "groups": {}, "classes": {}, "weights": None, "graph_overrides": {"g": None}},
             [],
         ),
     ],

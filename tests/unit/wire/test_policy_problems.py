@@ -19,6 +19,8 @@ BY_HAND = "Mend the file by hand, or move it away: then the defaults hold."
 SHOW = "metagit-mcp schedule policy show prints every key."
 TAKE_OUT = "Mend the file by hand, or take out what is wrong with: metagit-mcp schedule policy set --patch"
 RISKS = "'none', 'reversible', 'external', 'high_risk' or 'destructive'"
+CLASSES = "'critical', 'high', 'normal' or 'low'"
+NEAREST_CLASS = "unknown key, the nearest known one is class"
 AT_LEAST_0 = "should be greater than or equal to 0"
 AT_LEAST_1 = "should be greater than or equal to 1"
 AT_MOST = "should be less than or equal to"
@@ -54,17 +56,57 @@ BAD = [
         "graph_overrides/(not a name)/x",
         "unknown key, the nearest known one is urgency",
     ),
-    ({"ordering": "fair"}, "ordering", "should be 'score'"),
+    ({"ordering": "fifo"}, "ordering", "should be 'fair' or 'score'"),
+    ({"ordering": ["fair"]}, "ordering", "should be 'fair' or 'score'"),
+    ({"classes": []}, "classes", "should be an object"),
+    ({"classes": {"high": 0}}, "classes/high", AT_LEAST_1),
+    ({"classes": {"critical": 17}}, "classes/critical", f"{AT_MOST} 16"),
+    ({"classes": {"normal": 4.0}}, "classes/normal", "should be a valid integer"),
+    ({"classes": {"low": "1"}}, "classes/low", "should be a valid integer"),
+    ({"classes": {"low": True}}, "classes/low", "should be a valid integer"),
+    ({"classes": {"low": None}}, "classes/low", "should be a valid integer"),
+    ({"classes": {"hihg": 8}}, "classes/hihg", "unknown key, the nearest known one is high"),
     ({"slots": 0}, "slots", AT_LEAST_1),
     ({"slots": 1.0}, "slots", "should be a valid integer"),
     ({"groups": {"g": None}}, "groups/g", "should be an object"),
     ({"groups": {"g": {"quota": -1}}}, "groups/g/quota", AT_LEAST_0),
+    ({"groups": {"g": {"class": "urgent"}}}, "groups/g/class", f"should be {CLASSES}"),
+    ({"groups": {"g": {"class": "High"}}}, "groups/g/class", f"should be {CLASSES}"),
+    ({"groups": {"g": {"class": 1}}}, "groups/g/class", f"should be {CLASSES}"),
+    ({"groups": {"g": {"class": None}}}, "groups/g/class", f"should be {CLASSES}"),
+    ({"groups": {"g": {"priority_class": "high"}}}, "groups/g/priority_class", NEAREST_CLASS),
+    ({"groups": {"g": {"clas": "high"}}}, "groups/g/clas", NEAREST_CLASS),
+    ({"groups": {"g": {"weight": 0}}}, "groups/g/weight", AT_LEAST_1),
+    ({"groups": {"g": {"weight": 17}}}, "groups/g/weight", f"{AT_MOST} 16"),
+    ({"groups": {"g": {"weight": 1.5}}}, "groups/g/weight", "should be a valid integer"),
+    ({"groups": {"g": {"weight": "2"}}}, "groups/g/weight", "should be a valid integer"),
+    ({"groups": {"g": {"weight": None}}}, "groups/g/weight", "should be a valid integer"),
+    ({"groups": {"g": {"wieght": 2}}}, "groups/g/wieght", "unknown key, the nearest known one is weight"),
     ({"groups": {"g": {"qota": 1}}}, "groups/g/qota", "unknown key, the nearest known one is quota"),
     ({"agents": {"w*": {"capabilities": "gpu"}}}, "agents/w*/capabilities", "should be a list"),
     ({"agents": {"w*": {"capabilities": [""]}}}, "agents/w*/capabilities/0", "should have at least 1 character"),
     ({"agents": {"w*": {"slot": 1}}}, "agents/w*/slot", "unknown key, the nearest known one is slots"),
     ({"fairness_window": 0}, "fairness_window", AT_LEAST_1),
     ({"deadline_horizon_seconds": -1}, "deadline_horizon_seconds", AT_LEAST_0),
+    ({"pass_over_limit": -1}, "pass_over_limit", AT_LEAST_0),
+    ({"pass_over_limit": 2.5}, "pass_over_limit", "should be a valid integer"),
+    ({"pass_over_limits": 20}, "pass_over_limits", "unknown key, the nearest known one is pass_over_limit"),
+    ({"drain_limit": -1}, "drain_limit", AT_LEAST_0),
+    ({"drain_limit": "3"}, "drain_limit", "should be a valid integer"),
+    ({"deadline_window": -8}, "deadline_window", AT_LEAST_0),
+    ({"deadline_window": 1_000_001}, "deadline_window", f"{AT_MOST} 1000000"),
+    ({"class_window": -1}, "class_window", AT_LEAST_0),
+    ({"class_window": True}, "class_window", "should be a valid integer"),
+    ({"preemption": False}, "preemption", "should be an object"),
+    ({"preemption": {"enabled": "no"}}, "preemption/enabled", "should be a valid boolean"),
+    ({"preemption": {"min_quantum_seconds": -1}}, "preemption/min_quantum_seconds", AT_LEAST_0),
+    ({"preemption": {"max_preemptions": -1}}, "preemption/max_preemptions", AT_LEAST_0),
+    ({"preemption": {"max_preemptions": 0.5}}, "preemption/max_preemptions", "should be a valid integer"),
+    (
+        {"preemption": {"min_quantum": 300}},
+        "preemption/min_quantum",
+        "unknown key, the nearest known one is min_quantum_seconds",
+    ),
     ({"gates": {"approval_required_for": ["x"]}}, "gates/approval_required_for/0", f"should be {RISKS}"),
     ({"gates": {"x": 1}}, "gates/x", "unknown key, the nearest known one is approval_required_for"),
     ({"affinity": {"scope": "mine"}}, "affinity/scope", "should be 'pool' or 'agent'"),
@@ -72,8 +114,10 @@ BAD = [
     ({"affinity": {"require_path": "yes"}}, "affinity/require_path", "should be a valid boolean"),
     ({"affinity": {"scop": "pool"}}, "affinity/scop", "unknown key, the nearest known one is scope"),
     ({"slot": 3}, "slot", "unknown key, the nearest known one is slots"),
-    ({"a/b": 1}, "(not a name)", "unknown key, the nearest known one is agent_slots"),
-    ({"[key]": 1}, "(not a name)", "unknown key, the nearest known one is agent_slots"),
+    ({"a/b": 1}, "(not a name)", "unknown key, the nearest known one is gates"),
+    ({"[key]": 1}, "(not a name)", "unknown key, the nearest known one is queue_capacity"),
+    ({"the slots": 1}, "(not a name)", "unknown key, the nearest known one is slots"),
+    ({"class": {"high": 8}}, "class", "unknown key, the nearest known one is classes"),
 ]
 
 
@@ -139,3 +183,11 @@ def _slips() -> list[dict[str, Any]]:
 def test_a_misspelt_key_is_named_wherever_it_stands(record: dict[str, Any]) -> None:
     with pytest.raises(PolicyInvalid, match="xyzzy: unknown key, the nearest known one is "):
         read_policy(record)
+
+
+@pytest.mark.parametrize("slip", ["clas", "Class", "priority", "priority_clas", "xyzzy", "group_class"])
+def test_no_name_of_the_code_is_offered_as_a_key(slip: str) -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        read_policy({"groups": {"g": {slip: "high", "class": "urgent"}}})
+    assert "priority_class" not in json.dumps(refused.value.as_record())
+    assert refused.value.details == {"field": "groups/g/class", "fields": ["groups/g/class", f"groups/g/{slip}"]}

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
-from metagit_mcp.wire import requests, responses
+from metagit_mcp.wire import requests, responses, status_answers
 from metagit_mcp.wire.portable import KEYWORDS, input_schema, output_schema, portable
 
 REQUESTS = (
@@ -25,7 +25,7 @@ REQUESTS = (
 )
 ANSWERS = (
     responses.NextAnswer,
-    responses.StatusAnswer,
+    status_answers.StatusAnswer,
     responses.PolicyAnswer,
     responses.WorkStartAnswer,
     responses.WorkReportAnswer,

@@ -1,0 +1,190 @@
+"""What only a person can set going, each with the command or the file that does it. Reads nothing and ends nothing.
+
+First what holds back many nodes at once (pauses without an end, limits that let nothing start), then single nodes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from metagit_mcp.application.next_steps import (
+    approve_command,
+    graph_file,
+    policy_command,
+    resume_command,
+    retry_command,
+    review_command,
+    update_command,
+)
+from metagit_mcp.application.shared import View
+from metagit_mcp.domain.policy import SchedulePolicy
+from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.text import shown, shown_name, shown_or_none
+from metagit_mcp.domain.value import value
+from metagit_mcp.domain.work import Pause
+from metagit_mcp.scheduling.cycle import Held
+from metagit_mcp.scheduling.demand import Demand, Units, with_own
+from metagit_mcp.scheduling.eligibility import ReasonKind
+from metagit_mcp.scheduling.queue import GroupQueue
+from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.wire.policy_problems import POLICY_FILE
+from metagit_mcp.wire.status_answers import PersonNeeded
+
+
+def persons_needed(
+    view: View, asker: Asker, graph_ids: Sequence[str], limit: int
+) -> tuple[tuple[PersonNeeded, ...], int]:
+    """Return what needs a person in these Groups, the first `limit`, and how much there is in all."""
+    groups = [view.queue.groups[name] for name in graph_ids]
+    own = view.queue.units_of(asker.agent_id)
+    wide = [*_pauses(view, groups), *_agent_slots(view.policy, groups)]
+    for group in groups:
+        wide += _limits(view, group, own)
+    total, single = len(wide), list[Iterator[PersonNeeded]]()
+    for group in groups:
+        stuck = view.queue.holds(group.graph_id).for_person
+        total += len(stuck) + (group.loaded.graph is None)
+        single.append(_nodes(group, stuck))
+    return tuple(islice(chain(wide, *single), limit)), total
+
+
+# --- pauses and leases ------------------------------------------------------------------------------------------------
+
+
+def _pauses(view: View, groups: Sequence[GroupQueue]) -> Iterator[PersonNeeded]:
+    """Yield the pauses without an end that keep anything from starting."""
+    pauses = [pause for pause in view.work.pauses_at(view.now) if pause.until is None]
+    for pause in sorted(pauses, key=lambda each: (each.scope, each.name)):
+        if any(_is_held_by(pause, group) for group in groups):
+            name = f" {shown_name(pause.name)}" if pause.name else ""
+            yield PersonNeeded(
+                graph_id=pause.name if pause.scope == "group" else None,
+                reason=f"paused({pause.scope}{name}, by {shown_name(pause.by)})",
+                command=resume_command(pause.scope, pause.name),
+                note=shown_or_none(pause.reason, 500),
+            )
+
+
+def _is_held_by(pause: Pause, group: GroupQueue) -> bool:
+    """Say whether something of the Group could start, but for the pause; an agent's keeps it from all there is."""
+    if not group.repositories:
+        return False
+    if pause.scope == "resource":
+        return any(len(lane) and pause.name in _resources(lane.demand) for lane in group.lanes)
+    return pause.scope != "group" or pause.name == group.graph_id
+
+
+def _resources(demand: Demand) -> set[str]:
+    return {name for name, _ in demand.uses} | set(demand.exclusive)
+
+
+def _agent_slots(policy: SchedulePolicy, groups: Sequence[GroupQueue]) -> Iterator[PersonNeeded]:
+    """Yield that no agent may hold a lease, where that keeps anything from starting."""
+    if not any(group.repositories for group in groups):
+        return
+    everybody = policy.agents.get("*")
+    patch: Mapping[str, Any] | None = None
+    if everybody is not None and everybody.slots == 0:
+        patch = {"agents": {"*": {"slots": 1}}}
+    elif policy.agent_slots == 0 and not any(each.slots for each in policy.agents.values()):
+        patch = {"agent_slots": 1}
+    if patch is not None:
+        yield PersonNeeded(reason="agent_slots(0/0)", command=policy_command(patch))
+
+
+# --- limits that no end of work can meet ------------------------------------------------------------------------------
+
+
+@value
+class _Lack:
+    """What a node needs of a limit that it can never get."""
+
+    needed: int
+    reason: str
+    patch: Mapping[str, Any]
+
+
+def _limits(view: View, group: GroupQueue, own: Units) -> Iterator[PersonNeeded]:
+    """Yield the limits that are too small for ready nodes of the Group, each once: with what the largest needs."""
+    found: dict[str, tuple[_Lack, str, int]] = {}
+    for lane in group.lanes:
+        for limit, lack in _lacks(view, group, lane.demand, own) if len(lane) else ():
+            first = lane.entry(0)
+            node_id = "" if first is None else first[2]
+            known = found.get(limit)
+            most, named = (lack, node_id) if known is None or lack.needed > known[0].needed else known[:2]
+            found[limit] = (most, named, len(lane) + (0 if known is None else known[2]))
+    for _, (lack, node_id, nodes) in sorted(found.items()):
+        yield PersonNeeded(
+            graph_id=group.graph_id,
+            node_id=node_id,
+            nodes=nodes,
+            title=shown(group.rules.shape.by_id[node_id].title),
+            reason=lack.reason,
+            command=policy_command(lack.patch),
+        )
+
+
+def _lacks(view: View, group: GroupQueue, demand: Demand, own: Units) -> Iterator[tuple[str, _Lack]]:
+    """Yield each limit that is too small for a demand, by its key in the policy.
+
+    Slots that a run of another program holds are not of them: they come back when it ends.
+    """
+    needed, slots, quota = demand.slots, view.policy.slots, group.quota
+    if quota is not None and needed > quota:
+        patch: Mapping[str, Any] = {"groups": {group.graph_id: {"quota": needed}}}
+        yield "quota", _Lack(needed=needed, reason=f"never_fits({needed} slots, limit {quota})", patch=patch)
+    if slots is not None and needed > slots:
+        patch = {"slots": needed}
+        yield "slots", _Lack(needed=needed, reason=f"never_fits({needed} slots, limit {slots})", patch=patch)
+    for name, units in with_own(demand.uses, own):
+        resource = view.policy.resources.get(name)
+        if resource is not None and units > resource.capacity:
+            held = view.queue.holdings.units[name]
+            reason = f"resource_busy({shown_name(name)}, {held}/{resource.capacity})"
+            patch = {"resources": {name: {"capacity": units}}}
+            yield f"resources {name}", _Lack(needed=units, reason=reason, patch=patch)
+
+
+# --- files and single nodes -------------------------------------------------------------------------------------------
+
+
+def _nodes(group: GroupQueue, stuck: Sequence[Held]) -> Iterator[PersonNeeded]:
+    """Yield what only a person can set going in a graph: its file, if that cannot be used, else single nodes."""
+    graph_id = group.graph_id
+    if group.loaded.graph is None:
+        yield PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
+    for held in stuck:
+        node, reason = held.node, held.reason
+        item = group.rules.items.get(node.node_id)
+        yield PersonNeeded(
+            graph_id=graph_id,
+            node_id=node.node_id,
+            title=shown(node.title),
+            reason=reason.text,
+            command=_mending(graph_id, node, reason.kind, is_parked=item is not None and item.state == "parked"),
+            file=_file_to_mend(graph_id, node, reason.kind),
+            note=reason.note or None,
+        )
+
+
+def _mending(graph_id: str, node: TaskNode, kind: ReasonKind, *, is_parked: bool) -> str | None:
+    """The command that ends the reason; None where only the file can be mended."""
+    if kind == "awaiting_approval":
+        return approve_command(graph_id, node.node_id)
+    if kind == "awaiting_review":
+        return review_command(graph_id, node.node_id)
+    if kind == "blocked" and is_parked:
+        return retry_command(graph_id, node.node_id)
+    if kind in {"blocked", "observed"}:
+        return update_command(graph_id, node.node_id, "--status", "ready")
+    if kind == "not_ready":
+        return update_command(graph_id, node.node_id, "--depends-on", "NODE")
+    return None
+
+
+def _file_to_mend(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:
+    """The file that has to change, where no command does it; a budget that is not the node's is its Group's."""
+    if kind == "graph_invalid" or (kind == "budget_exhausted" and node.budget):
+        return graph_file(graph_id)
+    return POLICY_FILE if kind == "budget_exhausted" else None

@@ -1,0 +1,140 @@
+"""One level of a pool as it is now: which flows are eligible, and with which tags (scheduling.md §3 rules 1 to 3).
+
+What the ledger says is as of the pool's last start; what became or ceased to be eligible since is worked out here, and
+told by the next start. Knows no node.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from metagit_mcp.domain.charging import retagged
+from metagit_mcp.domain.shares import LCM, FlowTag, Level, LevelChange
+from metagit_mcp.scheduling.flows import Flows, Key
+
+_NONE: Final = Level()
+_NEW: Final = FlowTag(tag=0, weight=1)
+NOBODY: Final[Mapping[str, int]] = {}
+
+
+class LevelNow:
+    """The flows of one level, eligible ones by tag and key, and what a start will have to tell of them.
+
+    `enters_behind`: a flow that was never charged enters one unit behind V (Groups do, classes do not).
+    """
+
+    __slots__ = ("_enters_behind", "_is_idle", "_known", "_name", "_now", "_untold", "flows")
+
+    def __init__(
+        self, name: str, window: int, known: Level | None, *, enters_behind: bool, is_running: Callable[[], bool]
+    ) -> None:
+        """Know the flows that the ledger knows, and none that is eligible now."""
+        self._name = name
+        self._known = known or _NONE
+        self._enters_behind = enters_behind
+        self.flows = Flows(window)
+        # Of the eligible flows: weight, key, and whether the flow comes from another level.
+        self._now: dict[str, tuple[int, Key, bool]] = {}
+        self._untold = {name for name, flow in self._known.flows.items() if flow.eligible}
+        self._is_idle = not (self._known.eligible or is_running())
+
+    def follow(self, known: Level | None, is_running: Callable[[], bool]) -> bool:
+        """Take over what the ledger says of the level; flows that were touched by what happened are `put` again.
+
+        Say whether it is something new. `is_running` says whether anything of the level runs, which counts only where
+        nothing was eligible.
+        """
+        known = known or _NONE
+        is_idle = not (known.eligible or is_running())
+        if known is self._known and is_idle == self._is_idle:
+            return False
+        anew = [*self._untold] if is_idle == self._is_idle else [*self._untold | self._now.keys()]
+        self._known, self._is_idle = known, is_idle
+        for name in anew:
+            weight, key, is_moved = self._now.get(name, (None, None, False))
+            self.put(name, weight, key, is_moved=is_moved)
+        return True
+
+    def saved(self) -> Callable[[], None]:
+        """Return what brings the level back to where it is now."""
+        kept = (self._known, self.flows.copy(), dict(self._now), set(self._untold), self._is_idle)
+
+        def restore() -> None:
+            self._known, self.flows, self._now, self._untold, self._is_idle = kept
+
+        return restore
+
+    def go_to(self, known: Level | None) -> None:
+        """Go on with a branch of the level, which says the same."""
+        self._known = known or _NONE
+
+    @property
+    def virtual(self) -> int:
+        """V as it is before the next start: where nothing was eligible or running, as far as any tag ever given."""
+        return max(self._known.virtual, self._known.top) if self._is_idle else self._known.virtual
+
+    def put(self, name: str, weight: int | None, key: Key = None, *, is_moved: bool = False) -> None:
+        """Say that a flow is eligible now, with its weight and key, or (no weight) that it is not.
+
+        `is_moved`: it was charged in another level before.
+        """
+        known = self._known.flows.get(name)
+        if weight is None:
+            self._now.pop(name, None)
+            self.flows.remove(name)
+            self._tell(name, is_news=known is not None and known.eligible)
+            return
+        self._now[name] = (weight, key, is_moved)
+        self.flows.put(name, self.tag_for(name, weight, is_moved=is_moved), key)
+        self._tell(name, is_news=known is None or not known.eligible or known.weight != weight)
+
+    def _tell(self, name: str, *, is_news: bool) -> None:
+        (self._untold.add if is_news else self._untold.discard)(name)
+
+    def tag_for(self, name: str, weight: int, *, is_moved: bool = False) -> int:
+        """Return the tag that a flow has as an eligible one."""
+        known, virtual = self._known.flows.get(name), self.virtual
+        if known is None or not known.charged:
+            behind = LCM // weight if self._enters_behind and not is_moved else 0
+            if known is not None and known.eligible:
+                return retagged(known.tag, self._known.virtual, known.weight, weight)
+            return virtual + behind
+        tag = retagged(known.tag, self._known.virtual, known.weight, weight)
+        return tag if known.eligible else max(virtual, tag)
+
+    def is_told(self) -> bool:
+        """Say whether a start has nothing to tell of the level."""
+        return not self._untold
+
+    def change(
+        self,
+        charged: str | None = None,
+        cost: int = 0,
+        gone: tuple[str, ...] = (),
+        entered: Mapping[str, int] = NOBODY,
+    ) -> LevelChange:
+        """Return how a start leaves the level, which charges one of its flows or none.
+
+        `entered` are flows that came from another level, with their weights, and are not eligible.
+        """
+        # Where nothing was eligible before, all that is untold arrives.
+        virtual = self.virtual if self._untold else self._known.virtual
+        flows = dict(self._news())
+        for name, weight in entered.items():
+            flows[name] = FlowTag(tag=virtual, weight=weight, charged=True)
+        if charged is not None:
+            weight, _, _ = self._now[charged]
+            virtual = max(virtual, self.flows.least)
+            tag = self.flows.tag(charged) + cost * LCM // weight
+            flows[charged] = FlowTag(tag=tag, weight=weight, eligible=True, charged=True)
+        return LevelChange(level=self._name, virtual=virtual, flows=flows, gone=gone)
+
+    def _news(self) -> Iterator[tuple[str, FlowTag]]:
+        for name in sorted(self._untold):
+            known, now = self._known.flows.get(name, _NEW), self._now.get(name)
+            if now is not None:
+                was_charged = known.charged or now[2]
+                tag = FlowTag(tag=self.flows.tag(name), weight=now[0], eligible=True, charged=was_charged)
+                yield name, tag
+            else:
+                yield name, replace(known, eligible=False)

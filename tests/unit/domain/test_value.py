@@ -1,0 +1,86 @@
+"""A core value is what `dataclass(frozen=True, slots=True, kw_only=True)` makes, made faster."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any, Generic, TypeVar
+
+import pytest
+
+from metagit_mcp.domain.value import value
+from metagit_mcp.domain.work import Usage
+
+S = TypeVar("S")
+
+
+@value
+class Plain:
+    """Derived from nothing."""
+
+    name: str
+    many: list[int] = dataclasses.field(default_factory=list)
+    few: int = 0
+
+
+@value
+class Derived(Generic[S]):
+    """Derived from something."""
+
+    name: str
+    few: int = 0
+
+
+SHAPES = (Plain, Derived)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_value_is_filled_by_keywords_with_its_defaults(shape: type[Any]) -> None:
+    assert (shape(name="a").few, shape(name="a", few=2).few) == (0, 2)
+    assert type(shape(name="a")) is shape
+    assert not hasattr(shape(name="a"), "__dict__")
+
+
+def test_a_default_is_made_for_each_value() -> None:
+    one, other = Plain(name="a"), Plain(name="a")
+    one.many.append(1)
+    assert (one.many, other.many) == ([1], [])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("given", [{}, {"name": "a", "colour": "red"}])
+def test_what_is_missing_or_unknown_is_refused(shape: type[Any], given: dict[str, str]) -> None:
+    with pytest.raises(TypeError):
+        shape(**given)
+    with pytest.raises(TypeError):
+        shape("a")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nothing_can_be_set_or_deleted(shape: type[Any]) -> None:
+    made = shape(name="a")
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"^cannot assign to field 'name'$"):
+        made.name = "b"
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"^cannot delete field 'name'$"):
+        del made.name
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):
+        made.colour = "red"
+    assert made == shape(name="a")
+
+
+def test_values_are_compared_and_hashed_by_their_fields() -> None:
+    @value
+    class Point:
+        x: int
+        y: int = 0
+
+    assert {Point(x=1), Point(x=1, y=0), Point(x=2)} == {Point(x=1), Point(x=2)}
+    assert dataclasses.replace(Point(x=1), y=3) == Point(x=1, y=3)
+    assert repr(Point(x=1)).endswith("Point(x=1, y=0)")
+
+
+def test_a_value_is_copied_and_pickled_like_any_other() -> None:
+    usage = Usage(tokens=3)
+    for again in (copy.copy(usage), copy.deepcopy(usage), pickle.loads(pickle.dumps(usage))):  # noqa: S301 - our own bytes
+        assert (again, again is usage, type(again)) == (usage, False, Usage)
