@@ -132,7 +132,7 @@ class AuthForbidden(MetagitError):
 
 
 class SchemaMismatch(MetagitError):
-    """The schema files differ from what the code says."""
+    """Something does not fit its schema."""
 
     code = "SCHEMA_VALIDATION_FAILED"
 
@@ -214,6 +214,24 @@ class CapacityExceeded(MetagitError):
     """The agent has no room for more work."""
 
     code = "CAPACITY_EXCEEDED"
+
+
+class EventConflict(MetagitError):
+    """The Events do not fit what the Group's log said before."""
+
+    code = "EVENT_CONFLICT"
+
+
+class Backpressure(MetagitError):
+    """The inbox of the Group holds as many Events beyond a gap as it may."""
+
+    code = "BACKPRESSURE"
+
+
+class CursorTooOld(MetagitError):
+    """The Group's log no longer goes back to what was applied last."""
+
+    code = "CURSOR_TOO_OLD"
 
 
 class ReadOnlyWorkspace(MetagitError):

@@ -154,6 +154,60 @@ class StoredSnapshot:
 NewEvent = tuple[str, int, bytes]
 
 
+@value
+class InboxEntry:
+    """One Group Event as its inbox keeps it: its place, keys of its id and of its content, its JSON while it is held.
+
+    Each key is 16 bytes. `body` is empty for an Event that was applied: of those only the keys are kept (ADR 0028).
+    """
+
+    sequence: int
+    event_key: bytes
+    digest: bytes
+    body: bytes = b""
+
+
+@value
+class InboxSize:
+    """How many Events an inbox holds, with how many bytes of JSON, and the first of them; 0 where it holds none."""
+
+    held: int = 0
+    bytes: int = 0
+    first_held: int = 0
+
+
+class GroupInbox(Protocol):
+    """The Events of one Group as they came in; of use within the writing block that gave it, and part of that block.
+
+    It sees what the block did so far, and knows no rule. Whatever it raises (StoreUnavailable, StoreCorrupt;
+    RuntimeError once the block is over) must end the block, of which nothing is kept then.
+    """
+
+    def known(self, asked: Sequence[InboxEntry]) -> Sequence[InboxEntry]:
+        """Return what stands at any of these sequences or under any of these event keys: in order, without bodies."""
+        ...
+
+    def put(self, entries: Sequence[InboxEntry]) -> None:
+        """Add entries, of which those with a body are held. ValueError: a sequence or an event key is taken."""
+        ...
+
+    def held(self, after: int, limit: int) -> Sequence[InboxEntry]:
+        """Return the held entries that follow `after` without a gap (after + 1, after + 2, …), at most `limit`."""
+        ...
+
+    def held_size(self) -> tuple[int, int]:
+        """Return how many entries are held, and with how many bytes of bodies."""
+        ...
+
+    def applied(self, up_to: int) -> None:
+        """Hold nothing any more up to this sequence: the bodies go, the keys stay."""
+        ...
+
+    def forget(self, before: int) -> None:
+        """Drop the entries below this sequence, keys and bodies."""
+        ...
+
+
 class LedgerWriter(Protocol):
     """The one writer of the ledger, for as long as its `with` block lasts."""
 
@@ -168,6 +222,10 @@ class LedgerWriter(Protocol):
 
     def append(self, events: Sequence[NewEvent]) -> None:
         """Append events; they are durable, all of those of the block or none, when the block ends."""
+        ...
+
+    def inbox(self, group_id: str) -> GroupInbox:
+        """Return the inbox of a Group: what is done to it is durable with the events of the block, or not at all."""
         ...
 
 
@@ -191,6 +249,10 @@ class EventStore(Protocol):
 
     def snapshot(self) -> StoredSnapshot | None:
         """Return the newest snapshot, or None."""
+        ...
+
+    def inbox_size(self, group_id: str) -> InboxSize:
+        """Say how much the inbox of a Group holds. Creates nothing. In a writing block: as the block left it so far."""
         ...
 
     def writing(self, known: LedgerMark, new_id: Callable[[], str]) -> AbstractContextManager[LedgerWriter]:

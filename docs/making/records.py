@@ -10,8 +10,11 @@ from making.markdown import Row, code, table, told
 
 
 def kind_of(annotation: Any) -> str:  # noqa: ANN401 - annotations have no type
-    """Return the JSON kind of a field, with a link where the kind is a record of this page."""
-    plain = without_none(annotation)
+    """Return the JSON kind of a field, with a link where the kind is a record of this page; one of several: each."""
+    several = arms_of(annotation)
+    if len(several) > 1:
+        return ", ".join(map(kind_of, several))
+    plain = several[0]
     origin, arguments = get_origin(plain), get_args(plain)
     if is_record(plain):
         return f"[{plain.__name__}](#{plain.__name__.lower()})"
@@ -28,11 +31,11 @@ def is_record(annotation: object) -> TypeGuard[type[Any]]:
     return isinstance(annotation, type) and is_dataclass(annotation)
 
 
-def without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
-    """Return the annotation without `None`."""
+def arms_of(annotation: Any) -> list[Any]:  # noqa: ANN401 - annotations have no type
+    """Return what a value may be, without `None`."""
     if get_origin(annotation) not in (Union, UnionType):
-        return annotation
-    return next(arm for arm in get_args(annotation) if arm is not NoneType)
+        return [annotation]
+    return [arm for arm in get_args(annotation) if arm is not NoneType]
 
 
 def presence(each: Field[Any]) -> str:
@@ -50,11 +53,16 @@ def record_rows(shape: type[Any]) -> Iterator[Row]:
 def records_of(shape: type[Any], found: dict[str, type[Any]]) -> None:
     """Collect the records that a record holds, in the order in which a reader meets them."""
     for hint in get_type_hints(shape).values():
-        inner = without_none(hint)
-        inner = get_args(inner)[0] if get_origin(inner) is tuple else inner
-        if is_record(inner) and inner.__name__ not in found:
-            found[inner.__name__] = inner
-            records_of(inner, found)
+        for inner in held_by(hint):
+            if is_record(inner) and inner.__name__ not in found:
+                found[inner.__name__] = inner
+                records_of(inner, found)
+
+
+def held_by(annotation: Any) -> list[Any]:  # noqa: ANN401 - annotations have no type
+    """Return what a field holds: the items of a list, else the value itself."""
+    inner = arms_of(annotation)[0]
+    return arms_of(get_args(inner)[0]) if get_origin(inner) is tuple else [inner]
 
 
 def record_parts(records: Mapping[str, type[Any]]) -> list[str]:

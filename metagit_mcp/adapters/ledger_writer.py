@@ -5,24 +5,35 @@ Events are gathered and stored in one go when the block ends: what a block appen
 
 from collections.abc import Callable, Sequence
 
-from metagit_mcp.ports import LedgerMark, NewEvent, StoredEvent, StoredSnapshot
+from metagit_mcp.ports import GroupInbox, LedgerMark, NewEvent, StoredEvent, StoredSnapshot
 
 
 class GatheringWriter:
     """A `LedgerWriter` that keeps what is appended in `gathered`."""
 
     def __init__(
-        self, mark: LedgerMark, news: Sequence[StoredEvent], restart: StoredSnapshot | None, *, is_other: bool
+        self,
+        mark: LedgerMark,
+        news: Sequence[StoredEvent],
+        restart: StoredSnapshot | None,
+        inbox: Callable[[str], GroupInbox],
+        *,
+        is_other: bool,
     ) -> None:
         self.mark = mark
         self.news = news
         self.restart = restart
         self.is_other = is_other
+        self._inbox = inbox
         self.gathered: list[NewEvent] = []
 
     def append(self, events: Sequence[NewEvent]) -> None:
         """Add events to those of the block."""
         self.gathered.extend(events)
+
+    def inbox(self, group_id: str) -> GroupInbox:
+        """Return the inbox of a Group."""
+        return self._inbox(group_id)
 
     def numbered(self) -> tuple[StoredEvent, ...]:
         """Return what was gathered with the positions that it takes."""
@@ -38,12 +49,13 @@ def writer_for(
     mark: LedgerMark,
     read: Callable[[int], Sequence[StoredEvent]],
     snapshot: Callable[[], StoredSnapshot | None],
+    inbox: Callable[[str], GroupInbox],
 ) -> GatheringWriter:
     """Return the writer of a ledger that stands at `mark`, for a caller that has folded `known` already."""
     if known.workspace_id == mark.workspace_id and known.position <= mark.position:
         # Most writers follow their own last block: then there is nothing to read.
         news = read(known.position) if known.position < mark.position else ()
-        return GatheringWriter(mark, news, None, is_other=False)
+        return GatheringWriter(mark, news, None, inbox, is_other=False)
     restart = snapshot()
     news = read(0 if restart is None else restart.position)
-    return GatheringWriter(mark, news, restart, is_other=True)
+    return GatheringWriter(mark, news, restart, inbox, is_other=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import EventStore, Ids, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports import EventStore, GroupInbox, Ids, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 
 if TYPE_CHECKING:
     from metagit_mcp.domain.events import Event
@@ -155,6 +155,10 @@ class LedgerTurn:
     def workspace_id(self) -> str:
         """The id of the workspace, drawn with its ledger."""
         return self._writer.mark.workspace_id
+
+    def inbox(self, group_id: str) -> GroupInbox:
+        """Return the inbox of a Group, for this turn."""
+        return self._writer.inbox(group_id)
 
     def happen(self, events: "Iterable[Event]") -> None:
         """Append events and apply them."""

@@ -10,7 +10,7 @@ from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.work import NodeKey
-from metagit_mcp.ports import Ids, WorkspaceImage
+from metagit_mcp.ports import GroupInbox, Ids, WorkspaceImage
 
 
 class Turn:
@@ -61,6 +61,10 @@ class Turn:
     def row(self, key: NodeKey) -> TaskNode | None:
         """Return a node as its file says it, or None."""
         return self._shared.reconciliation.row(self.image.graphs, key)
+
+    def inbox(self, group_id: str) -> GroupInbox:
+        """Return the inbox of a Group that is fed by Events."""
+        return self._writer.inbox(group_id)
 
     def happen(self, events: Iterable[Event]) -> None:
         """Let events happen."""

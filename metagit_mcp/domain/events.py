@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, get_args
 
 from metagit_mcp.domain.approval import Approval
+from metagit_mcp.domain.feed_events import FeedEvent
 from metagit_mcp.domain.instant import Expiry
 from metagit_mcp.domain.share_events import ShareEvent
 from metagit_mcp.domain.shares import Dispatch
@@ -378,6 +379,7 @@ Event = (
     | EvidenceKept
     | _RuleEvent
     | ShareEvent
+    | FeedEvent
     | CommandAnswered
 )
 

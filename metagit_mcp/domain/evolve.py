@@ -46,7 +46,10 @@ from metagit_mcp.domain.events import (
     WorkSubmitted,
     WorkUnblocked,
 )
+from metagit_mcp.domain.feed_events import EstimatePublished, GroupEventsApplied, OfferDeclined, ProposalAnswered
+from metagit_mcp.domain.feeding import evolve_group_events_applied, evolve_proposal_answered
 from metagit_mcp.domain.moves import ATTEMPTS_KEPT, STEP, closed, closed_with, forget, known, moved, owned, put, tried
+from metagit_mcp.domain.outbox import propose
 from metagit_mcp.domain.share_events import ShareEvent
 from metagit_mcp.domain.state import LedgerState, pause_key
 from metagit_mcp.domain.tasks import failure_of
@@ -75,7 +78,10 @@ def evolve(state: LedgerState, event: Event) -> NodeKey | None:
         state.changes[:] = [state.version + 1]
     if isinstance(event, ShareEvent):
         return happened_to(state.shares, event)
-    return _EVOLVE[type(event)](state, event)
+    key = _EVOLVE[type(event)](state, event)
+    if key is not None and key[0] in state.feeds:
+        propose(state, event, key[0])
+    return key
 
 
 def evolve_all(state: LedgerState, events: Iterable[Event]) -> set[NodeKey]:
@@ -339,6 +345,11 @@ def _evolve_approval_granted(state: LedgerState, event: ApprovalGranted) -> Node
     return granted.graph_id, granted.node_id
 
 
+def _evolve_told(_: LedgerState, event: OfferDeclined | EstimatePublished) -> NodeKey:
+    """Change nothing: what its Group is told stands in the outbox."""
+    return event.graph_id, event.node_id
+
+
 def _evolve_command_answered(state: LedgerState, event: CommandAnswered) -> None:
     state.answered[event.action_id] = Answered(
         action_id=event.action_id, digest=event.digest, at=event.at, reply=event.reply
@@ -381,4 +392,8 @@ _EVOLVE: Final[Mapping[type[Event], Callable[[LedgerState, Any], NodeKey | None]
     SchedulingResumed: _evolve_scheduling_resumed,
     ApprovalGranted: _evolve_approval_granted,
     CommandAnswered: _evolve_command_answered,
+    GroupEventsApplied: evolve_group_events_applied,
+    ProposalAnswered: evolve_proposal_answered,
+    OfferDeclined: _evolve_told,
+    EstimatePublished: _evolve_told,
 }

@@ -3,10 +3,11 @@
 `evolve.py` is the only one to change it.
 """
 
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 
 from metagit_mcp.domain.approval import Approval
+from metagit_mcp.domain.feeds import Feed
 from metagit_mcp.domain.instant import Expiry
 from metagit_mcp.domain.shares import Shares
 from metagit_mcp.domain.value import value
@@ -28,7 +29,7 @@ class LedgerState:
 
     `leases` are the live ones; `closed` and `answered` are in the order in which they happened; `pauses` by scope and
     name, `closures` by resource. `terms` are the ends of ownership of work that is queued or blocked, `last_at` is the
-    latest instant of any event.
+    latest instant of any event; `feeds` are the Groups fed by Events.
     """
 
     items: dict[str, dict[str, WorkItem]] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class LedgerState:
     last: list[datetime] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
     shares: Shares = field(default_factory=Shares)
+    feeds: dict[str, Feed] = field(default_factory=dict)
 
     @property
     def last_at(self) -> datetime | None:
@@ -83,6 +85,8 @@ class LedgerState:
             last=list(self.last),
             changes=list(self.changes),
             shares=self.shares.branch(),
+            # Contracts and members change with Events alone, which happen on no branch.
+            feeds={name: replace(feed, outbox=dict(feed.outbox)) for name, feed in self.feeds.items()},
         )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 
 from annotated_types import Interval
 
+from metagit_mcp.domain.feeds import FedItem
 from metagit_mcp.domain.instant import Expiry
 from metagit_mcp.domain.policy import PriorityClass
 from metagit_mcp.domain.value import value
@@ -159,7 +160,8 @@ class WorkItem:
 
     `changed_at` is later at every change, and later than the row of the file that the change saw: it is the
     `updated_at` of what is written back. `until` ends the ownership of queued and of blocked work. `spent` is what all
-    leases of this incarnation used; `preemptions` is how often it paused because it was asked to.
+    leases of this incarnation used; `preemptions` is how often it paused because it was asked to. `fed` is what the
+    log of its Group says, where that is the authority.
     """
 
     graph_id: str
@@ -181,6 +183,7 @@ class WorkItem:
     spent: Usage = field(default_factory=Usage)
     evidence: tuple[Evidence, ...] = ()
     preemptions: int = 0
+    fed: FedItem | None = None
 
     @property
     def key(self) -> NodeKey:

@@ -70,13 +70,12 @@ class FairOrder:
         """Take over what happened since, in the ledger and in what Groups would give."""
         self._work = work
         pool = self._pool()
-        if self._root.follow(pool.levels.get(ROOT), self._runs_any):
-            # A lease that ended may have been charged to a class that none of the Groups at hand is in.
-            self._put_classes(CLASSES)
+        # A lease that ended may have been charged to a class that none of the Groups at hand is in.
+        is_root_other = self._root.follow(pool.levels.get(ROOT), self._runs_any)
         for name, level in self._classes.items():
             if level.follow(pool.levels.get(name), self._runs[name]) and self._gone[name]:
                 self._gone[name] &= self._known_in(name).keys()
-        self._look_at(self.moment.take_changed())
+        self._look_at(self.moment.take_changed(), CLASSES if is_root_other else ())
         return self
 
     def is_overtaken(self, work: LedgerState) -> bool:
@@ -125,13 +124,16 @@ class FairOrder:
 
     def _runs_any_of(self, name: str) -> bool:
         """Say whether anything of the class runs."""
+        if not self._runs_any():
+            return False
         leases, runs = self._work.leases.values(), self._work.shares.runs
         return any(class_of(self._policy, lease.graph_id) == name for lease in leases) or any(
             class_of(self._policy, graph_id) == name for graph_id in runs
         )
 
-    def _look_at(self, graph_ids: Iterable[str]) -> None:
-        touched = set[str]()
+    def _look_at(self, graph_ids: Iterable[str], classes: Collection[str] = ()) -> None:
+        """Put Groups in again, then their classes and those that are named."""
+        touched = set(classes)
         for graph_id in graph_ids:
             name, before = class_of(self._policy, graph_id), self._class_of.pop(graph_id, None)
             touched.add(name)

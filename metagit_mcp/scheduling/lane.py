@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from itertools import chain
 
 from metagit_mcp.scheduling.demand import Demand
 
@@ -32,8 +33,8 @@ class Lane:
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries, in any order."""
-        yield from self._drawn
-        yield from (entry for entry in self._heap if entry not in self._gone)
+        gone = self._gone
+        return chain(self._drawn, (entry for entry in self._heap if entry not in gone) if gone else self._heap)
 
     def entry(self, place: int) -> Entry | None:
         """Return the entry at `place` (0 is the best), or None past the end."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.scheduling.demand import Demand
 from metagit_mcp.scheduling.lane import Entry, Lane
 from metagit_mcp.scheduling.needs import Needs
@@ -65,10 +66,10 @@ class Lanes:
         for lane in self._lanes:
             yield from lane.entries()
 
-    def order_anew(self, entry: Callable[[str], Entry]) -> None:
+    def order_anew(self, by_id: Mapping[str, TaskNode], entry: Callable[[TaskNode], Entry]) -> None:
         """Put each lane in order again, where nodes are scored in another way."""
         for place, lane in enumerate(self._lanes):
-            self._lanes[place] = Lane(lane.demand, [entry(node_id) for _, _, node_id in lane.entries()])
+            self._lanes[place] = Lane(lane.demand, [entry(by_id[node_id]) for _, _, node_id in lane.entries()])
 
     def _place(self, demand: Demand) -> int:
         """Return the place of the demand's lane; a new lane is empty."""

@@ -40,7 +40,7 @@ from metagit_mcp.scheduling.holdings import live_lease, live_leases
 from metagit_mcp.scheduling.lane import Entry
 from metagit_mcp.scheduling.lanes import Lanes
 from metagit_mcp.scheduling.quiet import quiet_between
-from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros
+from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros_of
 
 
 class GroupQueue:
@@ -132,8 +132,7 @@ class GroupQueue:
         before = self.weights
         self._take_over(policy)
         if self.weights != before:
-            by_id, entry = self.rules.shape.by_id, self.entry
-            self.lanes.order_anew(lambda node_id: entry(by_id[node_id]))
+            self.lanes.order_anew(self._by_id, self.entry)
             self._ages = None
 
     def _rules(self, policy: SchedulePolicy, now: datetime) -> GroupRules:
@@ -368,10 +367,11 @@ class GroupQueue:
 
     def entry(self, node: TaskNode) -> Entry:
         """Return the node as its lane orders it."""
-        own = static_micros(node, self.weights, self.ranks.get(node.node_id, 0), self.top_rank)
+        node_id, tokens = node.node_id, effective_tokens(node)
+        own = static_micros_of(node, tokens, self.weights, self.ranks.get(node_id, 0), self.top_rank)
         if node.deadline is not None and is_due_soon(node, self._horizon, self.rules.now):
             own += self.weights.deadline
-        return (-own, effective_tokens(node), node.node_id)
+        return (-own, tokens, node_id)
 
     @property
     def _horizon(self) -> int:

@@ -33,7 +33,12 @@ def static_micros(node: TaskNode, weights: MicroWeights, rank: int, top_rank: in
         weights: the effective weights of its graph.
         rank: its upward rank in tokens; top_rank: the largest one of its graph (0 when all estimates are 0).
     """
-    thousandths = 1000 + effective_tokens(node)
+    return static_micros_of(node, effective_tokens(node), weights, rank, top_rank)
+
+
+def static_micros_of(node: TaskNode, tokens: int, weights: MicroWeights, rank: int, top_rank: int) -> int:
+    """Return the same for a node whose effective tokens are known."""
+    thousandths = 1000 + tokens
     whole = weights.priority * node.priority + weights.urgency * URGENCY[node.requested_urgency]
     scale = top_rank or 1
     numerator = weights.dependency * rank * thousandths + weights.cost * 1000 * scale

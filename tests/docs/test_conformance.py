@@ -10,7 +10,10 @@ from tests.requirements.prove import BREAKS, broken
 
 IDS = [
     f"{letter}{number}"
-    for letter, last in (("B", 8), ("C", 8), ("D", 10), ("E", 10), ("F", 4), ("G", 10), ("J", 2))
+    for letter, last in (
+        *(("A", 11), ("B", 8), ("C", 8), ("D", 10), ("E", 10)),
+        *(("F", 4), ("G", 10), ("J", 2), ("K", 12)),
+    )
     for number in range(1, last + 1)
 ]
 ROWS = requirements(PAGE.read_text(encoding="utf-8"))

@@ -239,7 +239,9 @@ class Play:
         lacking = book.offered(world, group, who).lacking
         pool = satisfied(world.named, who.can) if answer.is_turn else None
         if self.policy.ordering == "score":
+            # Back to shares all tags start equal: what was charged to these is corrected in no others.
             book.tags.pools.clear()
+            self.charges.clear()
         elif pool is not None:
             book.tags.pick(pool, book.standing(world, who), charge, world.named)
             book.tags.other(charge, but=pool)

@@ -31,6 +31,12 @@ class Break:
 
 
 BREAKS = (
+    Break(
+        "A10",
+        "application/deliveries.py",
+        "other = next((event for event in events if event.group_id != group_id), None)",
+        "other = None",
+    ),
     Break("B6", "domain/reporting.py", "stopped = (*events, *self._closure(), self._stopped())", "stopped = ()"),
     Break(
         "B8",
@@ -114,6 +120,18 @@ BREAKS = (
         "item = known(state, event.graph_id, event.node_id, event.at)",
     ),
     Break("J2", "domain/side_effects.py", '"ownershipEpoch": ownership_epoch,', '"ownershipEpoch": 1,'),
+    Break(
+        "K1",
+        "application/deliveries.py",
+        "known = {entry.sequence: entry for entry in inbox.known([_entry(event) for event in events])}",
+        "known: dict[int, InboxEntry] = {}",
+    ),
+    Break(
+        "K4",
+        "application/deliveries.py",
+        "while (event := fresh.get(at + 1)) is not None:",
+        "while (event := next((fresh[each] for each in sorted(fresh) if each > at), None)) is not None:",
+    ),
 )
 
 

@@ -8,17 +8,19 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from metagit_mcp.adapters.layout import LEDGER
 from metagit_mcp.adapters.sqlite.failures import corrupt, is_busy, ledger_error, too_new, unopened
-from metagit_mcp.adapters.sqlite.image import APPLICATION_ID, SCHEMA_VERSION
+from metagit_mcp.adapters.sqlite.image import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, WITH_INBOX
+from metagit_mcp.adapters.sqlite.inbox import SqliteInbox
 from metagit_mcp.adapters.sqlite.one_writer import PAUSE
 from metagit_mcp.adapters.sqlite.refused import replaced
 from metagit_mcp.adapters.sqlite.statements import statement
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import LedgerMark, StoredEvent, StoredSnapshot
+from metagit_mcp.ports import InboxSize, LedgerMark, StoredEvent, StoredSnapshot
 
 _ALL: Final = -1
 _GAPS_NAMED: Final = 10
@@ -98,6 +100,7 @@ class OpenedLedger:
         self._connection = connection
         self._rows("PRAGMA synchronous = FULL")
         self._refuse_foreign()
+        self._block = self._changes = 0
         self._version = self._data_version()
         self._mark = self._read_mark()
         self.identity = (found.st_dev, found.st_ino)
@@ -109,11 +112,15 @@ class OpenedLedger:
 
     def _refuse_foreign(self) -> None:
         ((application,),) = self._rows("PRAGMA application_id")
-        ((version,),) = self._rows("PRAGMA user_version")
         if application != APPLICATION_ID:
             raise corrupt(LEDGER, "it is no ledger of metagit-mcp")
+        self._schema = self._read_schema()
+
+    def _read_schema(self) -> int:
+        version: int = self._rows("PRAGMA user_version")[0][0]
         if version > SCHEMA_VERSION:
             raise too_new(LEDGER, version, SCHEMA_VERSION)
+        return version
 
     def _data_version(self) -> int:
         # A number that changes when another connection commits; one's own commits leave it alone.
@@ -169,6 +176,8 @@ class OpenedLedger:
         try:
             version = self._data_version()
             if version != self._version:
+                # The other connection may be one of a newer program.
+                self._schema = self._read_schema()
                 self._mark, self._version = self._read_mark(), version
         except sqlite3.Error as cause:
             raise ledger_error(cause, LEDGER) from cause
@@ -194,19 +203,32 @@ class OpenedLedger:
             return StoredSnapshot(workspace_id=workspace_id, position=position, version=version, body=body)
         return None
 
+    def inbox_size(self, group_id: str) -> InboxSize:
+        """Say how much the inbox of a Group holds."""
+        if not self._has_inboxes():
+            return InboxSize()
+        ((held, size, first),) = self._run(statement("held_size"), {"group_id": group_id})
+        return InboxSize(held=held, bytes=size, first_held=first)
+
+    def _has_inboxes(self) -> bool:
+        self.mark()
+        return self.is_writing or self._schema >= WITH_INBOX
+
     def faults(self) -> list[str]:
         """Return a sentence for each thing that is wrong: damaged pages, and events that are missing."""
         try:
             self.examine()
             gaps = self._run(statement("find_gaps"), (_GAPS_NAMED,))
+            ((lost,),) = self._run(statement("count_lost_entries")) if self._has_inboxes() else [(0,)]
         except MetagitError as error:
             return [error.message]
-        return [
-            f"{LEDGER} is damaged: event {first} is missing."
-            if first == last
-            else f"{LEDGER} is damaged: the events {first} to {last} are missing."
+        missing = [
+            f"event {first} is missing" if first == last else f"the events {first} to {last} are missing"
             for first, last in gaps
         ]
+        if lost:
+            missing.append(f"the entries of {lost} held Group Events are missing")
+        return [f"{LEDGER} is damaged: {each}." for each in missing]
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -214,14 +236,41 @@ class OpenedLedger:
         """Become the one writer, and return where the ledger stands then."""
         self._run("BEGIN IMMEDIATE")
         self.is_writing = True
+        self._block += 1
         try:
-            return self.mark()
+            mark = self.mark()
+            self._upgrade()
         except MetagitError:
             self.rollback()
             raise
+        self._changes = self._connection.total_changes
+        return mark
+
+    def _upgrade(self) -> None:
+        """Bring the tables of an older ledger up to date; `executescript` would end the transaction."""
+        older = SCHEMA[self._schema :]
+        for part in "".join(map(statement, older)).split(";"):
+            self._run(part)
+        if older:
+            self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def inbox(self, group_id: str) -> SqliteInbox:
+        """Return the inbox of a Group for the rest of the transaction."""
+        return SqliteInbox(group_id, partial(self._within, self._block))
+
+    def _within(self, block: int) -> sqlite3.Connection:
+        if block != self._block or not (self.is_writing and self._connection.in_transaction):
+            raise RuntimeError("the writing block of this inbox is over")
+        return self._connection
+
+    @property
+    def has_written(self) -> bool:
+        """Whether the transaction changed anything so far."""
+        return self._connection.total_changes > self._changes
 
     def append(self, events: Sequence[StoredEvent]) -> None:
-        """Append events within the transaction."""
+        """Append events within the transaction; where a failure ended it, there is none to append to."""
+        self._within(self._block)
         rows = [(event.position, event.kind, event.version, event.body) for event in events]
         try:
             self._connection.executemany(statement("append_event"), rows)
@@ -238,7 +287,7 @@ class OpenedLedger:
         """Make the transaction durable; the ledger stands at `mark` then."""
         self._run("COMMIT")
         self.is_writing = False
-        self._mark = mark
+        self._mark, self._schema = mark, SCHEMA_VERSION
 
     def rollback(self) -> None:
         """Undo the transaction, if it is still open: SQLite ends it by itself when the disk is full."""

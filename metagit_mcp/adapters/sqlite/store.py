@@ -19,7 +19,7 @@ from metagit_mcp.adapters.sqlite.one_writer import OneWriter
 from metagit_mcp.adapters.sqlite.refused import read_only, refuse_place, replaced
 from metagit_mcp.adapters.turn import Turn
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports import InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 
 if TYPE_CHECKING:
     from metagit_mcp.adapters.sqlite.opened import OpenedLedger
@@ -72,22 +72,29 @@ class SqliteEventStore:
             ledger = self._current()
             return None if ledger is None else ledger.snapshot()
 
+    def inbox_size(self, group_id: str) -> InboxSize:
+        """Say how much the inbox of a Group holds."""
+        with self._turn:
+            ledger = self._current()
+            return InboxSize() if ledger is None else ledger.inbox_size(group_id)
+
     @contextmanager
     def writing(self, known: LedgerMark, new_id: Callable[[], str]) -> Iterator[LedgerWriter]:
         """Become the one writer, of a new ledger if there is none."""
         with self._turn, ExitStack() as until_the_end:
             ledger, mark = self._begun(new_id, until_the_end)
             try:
-                writer = writer_for(known, mark, ledger.read, ledger.snapshot)
+                writer = writer_for(known, mark, ledger.read, ledger.snapshot, ledger.inbox)
                 fault("ledger.begun")
                 yield writer
                 events = writer.numbered()
                 ledger.append(events)
+                is_changed = ledger.has_written
                 fault("ledger.appended")
                 ledger.commit(LedgerMark(workspace_id=mark.workspace_id, position=mark.position + len(events)))
             finally:
                 ledger.rollback()
-            if events and not self._is_in_place(ledger):
+            if is_changed and not self._is_in_place(ledger):
                 # It went to a file that is no longer there: nobody will ever read it.
                 raise replaced()
             fault("ledger.committed")

@@ -42,6 +42,9 @@ EXIT_CODES: Final[Mapping[str, int]] = {
     "CAPACITY_EXCEEDED": _REFUSED,
     "INVALID_STATE_TRANSITION": _REFUSED,
     "ACTION_ID_COLLISION": _REFUSED,
+    "EVENT_CONFLICT": _REFUSED,
+    "BACKPRESSURE": _REFUSED,
+    "CURSOR_TOO_OLD": _REFUSED,
     # Always the file: a value that a set may not have is INVALID_INPUT.
     "POLICY_INVALID": _FILES,
     "GRAPH_INVALID": _FILES,

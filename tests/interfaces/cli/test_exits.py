@@ -46,6 +46,7 @@ def test_the_exit_codes_are_the_documented_ones() -> None:
         **dict.fromkeys(["WORK_ALREADY_OWNED", "WORK_LEASE_EXPIRED", "WORK_STALE_OWNERSHIP", "AUTH_STALE_SESSION"], 4),
         **dict.fromkeys(["APPROVAL_REQUIRED", "BUDGET_EXCEEDED", "CAPACITY_EXCEEDED"], 4),
         **dict.fromkeys(["INVALID_STATE_TRANSITION", "ACTION_ID_COLLISION"], 4),
+        **dict.fromkeys(["EVENT_CONFLICT", "BACKPRESSURE", "CURSOR_TOO_OLD"], 4),
         **dict.fromkeys(["POLICY_INVALID", "GRAPH_INVALID", "STORE_UNAVAILABLE", "STORE_CORRUPT", "READ_ONLY"], 5),
         "STORE_TOO_NEW": 5,
         "INTERNAL_ERROR": 1,

@@ -12,7 +12,7 @@ from functools import partial
 from metagit_mcp.adapters.fault_points import arm_fault, die_at
 from metagit_mcp.adapters.sqlite import SqliteEventStore, making, opened
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import LedgerMark
+from metagit_mcp.ports import InboxEntry, LedgerMark
 from tests.unit.adapters.child import become_nobody
 
 # Loaded before any right is given up: the interpreter may lie where only its owner can read.
@@ -57,6 +57,15 @@ def die(root: str, point: str, count: str) -> None:
     put(store, "last")
 
 
+def die_holding(root: str, point: str) -> None:
+    """Put a held Group Event and an event in one block in which the fault point kills."""
+    store = SqliteEventStore(root)
+    arm_fault(point, partial(die_at, point))
+    with store.writing(LedgerMark(), new_id) as writer:
+        writer.inbox("g").put([InboxEntry(sequence=2, event_key=b"k" * 16, digest=b"d" * 16, body=b"{}")])
+        writer.append([("kind", 1, b"c")])
+
+
 def hold(root: str) -> None:
     """Stay in a block until stdin ends, and append nothing."""
     with SqliteEventStore(root).writing(LedgerMark(), new_id):
@@ -93,7 +102,7 @@ def look_and_put(root: str) -> None:
 
 
 ACTIONS: dict[str, Callable[..., None]] = {
-    action.__name__: action for action in (append, race, die, hold, limited, look, look_and_put)
+    action.__name__: action for action in (append, race, die, die_holding, hold, limited, look, look_and_put)
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.ports import LedgerMark
+from metagit_mcp.ports import InboxEntry, LedgerMark
 
 NAME = ".metagit/schedule/ledger.db"
 OWN_ID = "0" * 32
@@ -42,6 +42,18 @@ def made(root: Path, *texts: str, size: int = 0, workspace_id: str = OWN_ID) -> 
     with store_on(root) as store:
         append(store, *texts, size=size, new_id=lambda: workspace_id)
     return path_of(root)
+
+
+def use_inbox(store: SqliteEventStore) -> None:
+    """Do everything that can be done with the inbox of a Group."""
+    entry = InboxEntry(sequence=1, event_key=b"k" * 16, digest=b"d" * 16, body=b"{}")
+    with store.writing(KNOWN, lambda: OWN_ID) as writer:
+        inbox = writer.inbox("g")
+        assert (inbox.known([entry]), inbox.held(0, 9)) == ((), ())
+        inbox.put([entry])
+        assert inbox.held_size() == (1, 2)
+        inbox.applied(1)
+        inbox.forget(2)
 
 
 def altered(path: Path, *statements: str) -> None:

@@ -93,7 +93,7 @@ def test_an_examination_names_each_gap(root: Path) -> None:
 def test_an_examination_finds_a_hole_that_nobody_read(root: Path) -> None:
     path = made(root, *"abcdefghijklmnopqrst", size=3_000)
     raw = bytearray(path.read_bytes())
-    raw[40_000:44_000] = bytes(4_000)
+    raw[64_000:68_000] = bytes(4_000)
     path.write_bytes(raw)
     with store_on(root) as store:
         assert store.mark() == LedgerMark(workspace_id=OWN_ID, position=20)
@@ -116,10 +116,10 @@ def test_a_ledger_of_a_newer_version_is_left_alone(root: Path) -> None:
                 use()
             assert caught.value.as_record() == {
                 "code": "STORE_TOO_NEW",
-                "message": f"{NAME} has schema version 7; this metagit-mcp knows versions up to 1.",
+                "message": f"{NAME} has schema version 7; this metagit-mcp knows versions up to 2.",
                 "hint": "Use the newer metagit-mcp that wrote it (pip install --upgrade metagit-mcp), also in other "
                 "servers.",
-                "details": {"file": NAME, "found": 7, "known": 1},
+                "details": {"file": NAME, "found": 7, "known": 2},
                 "retryable": False,
             }
     assert path.read_bytes() == raw
@@ -147,7 +147,7 @@ def test_a_hole_in_the_middle_is_noticed_though_both_ends_can_be_read(root: Path
     with store_on(root) as store, store_on(root) as other:
         assert len(other.read(0)) == 20
         append(store, "z")
-        os.truncate(path_of(root), 40_000)
+        os.truncate(path_of(root), 64_000)
         for _ in range(2):
             with pytest.raises(StoreCorrupt) as caught:
                 store.mark()

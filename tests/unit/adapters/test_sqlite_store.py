@@ -27,6 +27,7 @@ from tests.unit.adapters.ledger_files import (
     path_of,
     store_on,
     texts,
+    use_inbox,
 )
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -43,7 +44,7 @@ def test_a_ledger_is_private_durable_and_says_what_it_is(root: Path, monkeypatch
             for name in ("journal_mode", "synchronous", "busy_timeout", "application_id", "user_version")
         ]
         modes = [stat.S_IMODE(Path(f"{path_of(root)}{end}").stat().st_mode) for end in ("", "-wal", "-shm")]
-    assert settings == ["wal", 2, 0, int.from_bytes(b"mgLg"), 1]
+    assert settings == ["wal", 2, 0, int.from_bytes(b"mgLg"), 2]
     assert modes == [0o600] * 3
     left = {path.name for path in path_of(root).parent.iterdir()}
     assert left == {".gitignore", "ledger.db", "ledger.db.lock", "workspace.json"}
@@ -126,8 +127,9 @@ def test_every_statement_is_a_file_and_every_file_a_statement_in_use(root: Path)
         store.snapshot()
         store.read(0)
         store.examine()
+        use_inbox(store)
     files = list(Path(statements.__file__).parent.joinpath("sql").iterdir())
-    assert statements.statement.cache_info().currsize == len(files) == 9
+    assert statements.statement.cache_info().currsize == len(files) == 21
 
 
 def test_reading_on_from_a_position_uses_the_primary_key(root: Path) -> None:

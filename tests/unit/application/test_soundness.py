@@ -54,7 +54,7 @@ def damaged(desk: Desk) -> str:
 def too_new(desk: Desk) -> str:
     run(desk, ("PRAGMA user_version = 9", ()))
     return (
-        ".metagit/schedule/ledger.db has schema version 9; this metagit-mcp knows versions up to 1. Use the newer "
+        ".metagit/schedule/ledger.db has schema version 9; this metagit-mcp knows versions up to 2. Use the newer "
         "metagit-mcp that wrote it (pip install --upgrade metagit-mcp), also in other servers."
     )
 

@@ -1,4 +1,4 @@
--- The ledger, schema version 1. Another shape is another version: `user_version` in image.py.
+-- The ledger, schema version 1. Another shape is another version, with a text of its own: `SCHEMA` in image.py.
 
 CREATE TABLE ledger (
     workspace_id TEXT NOT NULL

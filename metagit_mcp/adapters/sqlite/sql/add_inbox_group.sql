@@ -1,0 +1,1 @@
+INSERT INTO inbox_group (group_id) VALUES (:group_id) RETURNING number;

@@ -1,0 +1,1 @@
+INSERT INTO inbox_held (group_number, sequence, body) VALUES (?, ?, ?);
