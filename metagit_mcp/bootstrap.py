@@ -34,6 +34,7 @@ from metagit_mcp.wire.status_answers import WorkspacePlace
 if TYPE_CHECKING:
     from metagit_mcp.adapters.simulation_picture import SimulationArtist
     from metagit_mcp.application.claims import Claims
+    from metagit_mcp.application.groups import Groups
     from metagit_mcp.application.keeping import Keeping
     from metagit_mcp.application.maintenance import Maintenance
     from metagit_mcp.application.rules import Rules
@@ -103,6 +104,15 @@ class Application:
         from metagit_mcp.application.rules import Rules
 
         return Rules(self.current, self._log, self._ids, self._waits.offload)
+
+    @cached_property
+    def groups(self) -> "Groups":
+        """What is done with Groups that are fed by Events."""
+        from metagit_mcp.application.groups import Groups
+        from metagit_mcp.application.replays import Replays
+
+        replays = Replays(self._shared, self._store, self._ids)
+        return Groups(self.current, self._store, replays, self._waits)
 
     @cached_property
     def keeping(self) -> "Keeping":

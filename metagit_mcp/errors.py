@@ -107,6 +107,12 @@ class NodeAmbiguous(MetagitError):
     code = "NODE_AMBIGUOUS"
 
 
+class GroupNotFound(MetagitError):
+    """No Group that is fed by Events has this id."""
+
+    code = "GROUP_NOT_FOUND"
+
+
 class NodeNotEligible(MetagitError):
     """The node may not be started now."""
 

@@ -191,8 +191,11 @@ class GroupInbox(Protocol):
         """Add entries, of which those with a body are held. ValueError: a sequence or an event key is taken."""
         ...
 
-    def held(self, after: int, limit: int) -> Sequence[InboxEntry]:
-        """Return the held entries that follow `after` without a gap (after + 1, after + 2, …), at most `limit`."""
+    def held(self, after: int, limit: int, *, over_gaps: bool = False) -> Sequence[InboxEntry]:
+        """Return the held entries that follow `after` (after + 1, after + 2, …), at most `limit`, up to the first gap.
+
+        `over_gaps`: those behind gaps too.
+        """
         ...
 
     def held_size(self) -> tuple[int, int]:

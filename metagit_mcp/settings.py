@@ -15,7 +15,7 @@ from metagit_mcp.errors import InvalidInput
 
 Watch = Literal["auto", "inotify", "stat"]
 
-TOOLSETS: Final = ("schedule", "work", "tasks")
+TOOLSETS: Final = ("schedule", "work", "tasks", "groups")
 DEFAULT_TOOLSETS: Final = frozenset({"schedule", "work"})
 # What hosts allow a call by default is a minute.
 _MAX_WAIT: Final = 50

@@ -15,6 +15,7 @@ from metagit_mcp import errors
 from metagit_mcp.interfaces.cli.exits import EXIT_CODES
 from metagit_mcp.interfaces.cli.main import PROGRAM, cli
 from metagit_mcp.interfaces.mcp.guidance import prompts
+from metagit_mcp.interfaces.mcp.resources import templates
 from metagit_mcp.interfaces.mcp.tools import TOOLS, ToolEntry
 from metagit_mcp.settings import DEFAULT_TOOLSETS, TOOLSETS
 from metagit_mcp.wire.portable import input_schema
@@ -77,7 +78,7 @@ def tool_part(entry: ToolEntry) -> str:
         table(("argument", "type", "default", "meaning"), argument_rows(schema)),
     ]
     for name, each in schema["properties"].items():
-        if each["type"] == "array" and each["items"]["type"] == "object":
+        if each["type"] == "array" and "properties" in each["items"]:
             parts += [
                 f"Each of `{name}`:",
                 table(("field", "type", "default", "meaning"), argument_rows(each["items"])),
@@ -125,6 +126,12 @@ def tools_page() -> str:
         *map(tool_part, TOOLS),
         "## Prompts",
         table(("prompt", "what it is for", "arguments"), map(prompt_row, prompts(TOOLSETS))),
+        "## Resources\n\nA server with the toolset `groups` serves them; ids are percent-encoded, and no list says "
+        "which Groups there are.",
+        table(
+            ("resource", "what it is"),
+            ((code(each.uri_template), each.description or "") for each in templates(TOOLSETS)),
+        ),
         "## Records\n\nFields marked with ? are absent when there is nothing to say.",
         *record_parts(records),
     )

@@ -118,6 +118,9 @@ def reasons_page() -> str:
         "A node may start exactly when none of these holds. All that hold are named, in this order; the first is the "
         "one that is counted in `not_eligible`. Details are ids and numbers. Text that a person wrote stands apart, in "
         "`note`.",
+        "A refused start, and an answer about one graph (`graph_id`), tells nothing of other Groups: a detail then "
+        "names who is in the way only where that is of the same Group, and has figures of the policy in place of what "
+        "is in use, as `no_slot(limit 3)` for `no_slot(3/3)`. Without `graph_id` the status says all of it.",
         table(("", "reason", "what is the matter", "ended by"), against),
         "The details of `not_ready`, and whether only a person can end them (such nodes are listed in `needs_person`):",
         table(("reason", "what is the matter", "only a person"), waiting),

@@ -7,9 +7,19 @@ The pages refuse a name that the code lost and one that is not told here. It mus
 ANSWER_FIELDS = {
     "budget_left": "What is left of each budgeted figure, all leases of the node counted.",
     "dispatch_hints": "What there is to do, from where to go on, and what dependencies and attempts left.",
+    "applied": "How many Events of this call, and of those held before, happened now.",
+    "capacity_status": "`available`: it can start now; `queued`: it waits its turn; `constrained`: its own limits hold "
+    "it; `blocked`: somebody has to act.",
+    "confidence": "How often what the Group was told came true, 0 to 1; 0.5 as long as nothing did or failed to.",
+    "cursor": "The sequence up to which the Group's log was applied without a gap.",
+    "duplicates": "How many Events were delivered before.",
+    "estimated_completion": "When it is done, if that can be told.",
+    "estimated_start": "From when to when it is expected to start, if that can be told.",
     "graph_id": "The task graph.",
+    "group_id": "The Group.",
     "held": "Of `next` with `claim`: leases that the asker has already; go on with them. Of a status: for which node "
-    "slots are kept.",
+    "slots are kept. Of a delivery: how many Events wait for others before them.",
+    "last_calculated_at": "When this was calculated.",
     "lease": "The lease; after a report only while it goes on.",
     "node_id": "The node.",
     "node_status": "What the node is now: a [state](../explanation/work.md), finer than the status in the file.",
@@ -17,7 +27,8 @@ ANSWER_FIELDS = {
     "pauses": "Where nothing new starts, and who said so.",
     "released_slot": "Whether the lease ended, so that the agent is free.",
     "retry_at": "When a failed node may be tried again.",
-    "charges": "How many of the newest starts the received shares are of: the last two hundred, or all there were.",
+    "charges": "How many of the newest starts the received shares are of: the last two hundred, or all there were. "
+    "Of one Group alone neither is told.",
     "added": "How many nodes were added.",
     "changed": "Whether anything is different now.",
     "counts": "All nodes by what they are now.",
@@ -75,12 +86,22 @@ REASONS = {
         "Its file says that it runs, and nobody has a lease on it; `overdue`: longer than `leases.observed_seconds`",
         "whoever runs it",
     ),
-    "awaiting_review": ("It is done, and a person has to accept the result.", "a person"),
+    "awaiting_review": (
+        "It is done, and a person has to accept the result; `in its Group`: its Coordinator.",
+        "a person",
+    ),
+    "not_offered": (
+        "Its Group's log offers it to other agents, or to nobody now; the detail is to whom, or what ended.",
+        "the Group's Coordinator",
+    ),
     "owned": ("Another agent owns it and starts it later; the detail is who.", "its owner, or time"),
     "paused": ("A person said that nothing starts there; the detail is the scope, who, and until when.", "a person"),
     "budget_exhausted": ("Nothing is left of a figure of its budget.", "whoever owns the budget"),
     "capability_missing": ("It needs a capability that the asker did not name; one reason each.", "another asker"),
-    "exclusive": ("Another node holds an exclusive key that it needs.", "that node's end"),
+    "exclusive": (
+        "Another node holds an exclusive key that it needs; the detail is which, and who.",
+        "that node's end",
+    ),
     "conflicts_with": (
         "Its write scopes overlap those of a node at work in the same repository; the detail is which, and where.",
         "that node's end",

@@ -16,7 +16,7 @@ from metagit_mcp.adapters.follow_up import follow_up
 from metagit_mcp.adapters.json_lines import Tail, append_lines, tail_lines
 from metagit_mcp.adapters.layout import AUDIT, DECISIONS, SCHEDULER_EVENTS, TASK_EVENTS
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
-from metagit_mcp.domain.text import is_id, shown
+from metagit_mcp.domain.text import is_any_id, shown
 from metagit_mcp.errors import StoreUnavailable
 from metagit_mcp.wire.codec import Json, adapter, ascii_line, parse_json, plain
 
@@ -181,7 +181,7 @@ def _logged(row: object) -> LoggedDecision:
         if each is not None
     }
     logged = adapter(LoggedDecision).validate_python(given)
-    if not (is_id(logged.graph_id) and is_id(logged.node_id)):
+    if not (is_any_id(logged.graph_id) and is_any_id(logged.node_id)):
         raise ValueError("no ids")
     return replace(logged, at=_in_utc(logged.at))
 

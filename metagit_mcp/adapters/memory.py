@@ -59,8 +59,12 @@ class MemoryInbox:
                 raise ValueError(f"something stands at sequence {entry.sequence} or under its event key")
             self.entries[entry.sequence] = entry
 
-    def held(self, after: int, limit: int) -> Sequence[InboxEntry]:
-        """Return the held entries that follow without a gap."""
+    def held(self, after: int, limit: int, *, over_gaps: bool = False) -> Sequence[InboxEntry]:
+        """Return the held entries that follow, without a gap or over all gaps."""
+        if over_gaps:
+            return tuple(
+                self.entries[each] for each in sorted(self.entries) if each > after and self.entries[each].body
+            )[:limit]
         run: list[InboxEntry] = []
         while len(run) < limit and (entry := self.entries.get(after + 1 + len(run))) is not None and entry.body:
             run.append(entry)

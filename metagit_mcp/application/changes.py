@@ -92,7 +92,7 @@ def _of_node(event: Any, change: str, state: LedgerState) -> Change:  # noqa: AN
         at=event.at,
         change=change,
         # An event of a lease that was forgotten long ago still says which lease it was.
-        graph_id=getattr(named, "graph_id", None),
+        graph_id=getattr(named, "graph_id", None) or getattr(named, "group_id", None),
         node_id=getattr(named, "node_id", None),
         agent_id=shown_or_none(getattr(named, "agent_id", None)),
         lease_id=getattr(event, "lease_id", None) or getattr(lease, "lease_id", None),

@@ -1,7 +1,8 @@
 """Taking work: a claim of what is next, and a start of one named node. Knows ports, never adapters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.finding import find_node, usable_graph
@@ -9,18 +10,20 @@ from metagit_mcp.application.leases import Attended, Claimed, lease_record, leas
 from metagit_mcp.application.next_steps import make_room
 from metagit_mcp.application.shared import View
 from metagit_mcp.application.turn import Turn
-from metagit_mcp.domain.admission import lease_term
+from metagit_mcp.domain.admission import declined, lease_term
 from metagit_mcp.domain.commands import Against, Enter, StartWork
 from metagit_mcp.domain.decision import LeaseRecord, ScheduleDecision
 from metagit_mcp.domain.policy import budget_for, is_reviewed, slots_of_agent
 from metagit_mcp.domain.projection import row_instant
 from metagit_mcp.domain.tasks import TaskNode
-from metagit_mcp.domain.work import ExecutionLease
+from metagit_mcp.domain.work import ExecutionLease, WorkItem
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.ports import Ids
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import Pick, choose, dispatch_of, holding_of, reasons_against, unsettled
+from metagit_mcp.scheduling.eligibility import within_group
 from metagit_mcp.scheduling.explain import decision, dispatch_hints
-from metagit_mcp.scheduling.snapshot import Asker, asker_for
+from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.requests import NextRequest, WorkStartRequest
 from metagit_mcp.wire.responses import OwnershipRecord, WorkStartAnswer
 
@@ -80,7 +83,8 @@ class Claims:
             view = turn.view()
             asker = self.asker(turn, view, agent_id)
             taken.append(self._take(turn, view, asker, pick, request.lease_seconds))
-        return Claimed(decisions=tuple(taken), held=tuple(self._record(turn, lease) for lease in held))
+        told = held if request.graph_id is None else [each for each in held if each.graph_id == request.graph_id]
+        return Claimed(decisions=tuple(taken), held=tuple(self._record(turn, lease) for lease in told))
 
     def _next(self, turn: Turn, agent_id: str, graph_id: str | None) -> Pick | None:
         """Return what the agent gets next, after what is to be known before, and what comes with the choice."""
@@ -115,15 +119,27 @@ class Claims:
             node_id=node.node_id,
             agent_id=asker.agent_id,
             holding=holding_of(view.queue, asker, graph_id, node),
-            budget=budget_for(view.policy, graph_id, node.budget),
+            budget=self._budget(turn, view, graph_id, node),
             attended=self._caller.attended,
-            review=is_reviewed(view.policy, graph_id),
+            # In a Group its Coordinator judges the result.
+            review=view.image.graphs[graph_id].is_fed or is_reviewed(view.policy, graph_id),
             finish_by=node.deadline,
             runtime_seconds=node.estimated_runtime_seconds or 0,
             seen_at=None if row is None else row_instant(row.updated_at),
             dispatch=replace(dispatch, policy_revision=view.image.revision),
             preemptible=node.preemptible is not False,
         )
+
+    @staticmethod
+    def _budget(turn: Turn, view: View, graph_id: str, node: TaskNode) -> Mapping[str, int] | None:
+        """Return what the node may use; of a Group's budget no more than its log says is left."""
+        budget, item = budget_for(view.policy, graph_id, node.budget), turn.state.item((graph_id, node.node_id))
+        left = None if item is None or item.fed is None else item.fed.left
+        if item is None or not left:
+            return budget
+        own = budget or {}
+        rest = {name: getattr(item.spent, name) + each for name, each in left.items()}
+        return {**own, **{name: min(each, own.get(name, each)) for name, each in rest.items()}}
 
     def _granted(self, turn: Turn, command: StartWork) -> ExecutionLease:
         item = turn.state.item(command.key)
@@ -168,7 +184,7 @@ class Claims:
         against = reasons_against(view.queue, asker, graph_id, node)
         command = replace(
             self._command(turn, view, asker, graph_id, node),
-            against=tuple(Against(kind=each.kind, text=each.text) for each in against),
+            against=tuple(Against(kind=each.kind, text=each.text) for each in within_group(against)),
             queue_only=request.queue_only,
             lease_seconds=request.lease_seconds,
         )
@@ -179,16 +195,30 @@ class Claims:
             record = self._record(turn, self._granted(turn, command))
             step = make_room(record.lease_id) if record.preempt_requested else _WORK
             return WorkStartAnswer(lease=record, dispatch_hints=hints, warnings=warnings, next_step=step)
-        self._decided(turn, command)
-        item = turn.state.items[graph_id][node.node_id]
-        owned = OwnershipRecord(
-            graph_id=graph_id,
-            node_id=node.node_id,
-            agent_id=agent_id,
-            ownership_epoch=item.ownership_epoch,
-            start_by=item.until.at if item.until is not None else turn.instant.wall,
-        )
+        owned = self._owned(turn, command)
         return WorkStartAnswer(ownership=owned, dispatch_hints=hints, warnings=warnings, next_step=_START_LATER)
+
+    def _owned(self, turn: Turn, command: StartWork) -> OwnershipRecord:
+        """Accept a node to start it later; the Group that offered it is told where that is refused."""
+        try:
+            self._decided(turn, command)
+        except MetagitError as error:
+            turn.happen(declined(turn.state, command, turn.instant.wall, error.details.get("reason")))
+            raise
+        item = turn.state.items[command.graph_id][command.node_id]
+        return OwnershipRecord(
+            graph_id=command.graph_id,
+            node_id=command.node_id,
+            agent_id=command.agent_id,
+            ownership_epoch=item.ownership_epoch,
+            start_by=_start_by(item) or turn.instant.wall,
+        )
+
+
+def _start_by(item: WorkItem) -> datetime | None:
+    """Return until when the owner has to start, as is known here or as its Group's log says."""
+    ends = (None if item.until is None else item.until.at, None if item.fed is None else item.fed.until)
+    return min((each for each in ends if each is not None), default=None)
 
 
 _WORK = (

@@ -57,6 +57,15 @@ class Current:
         await self._catch_up()
         return self._shared.image
 
+    async def work(self) -> LedgerState:
+        """Return the state of all work now, with what happened without a command; no policy is needed for it.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read.
+        """
+        await self._catch_up()
+        return self._shared.work_now()
+
     async def view(self) -> View:
         """Return the image with its queue at this instant.
 
@@ -111,6 +120,10 @@ class Current:
                 outcome.append(act(turn))
             except MetagitError as error:
                 refusal = error
+            if turn.fed_groups:
+                from metagit_mcp.application.disclosure import publish  # noqa: PLC0415 - most workspaces need none of it
+
+                publish(turn)
         if self._writes_at_once:
             self._flushed(set(shared.reconciliation.unwritten))
         if refusal is not None:

@@ -3,7 +3,7 @@
 What lies beyond a gap is held in the Group's inbox and never applied before its turn (work.md §6). Knows no store.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from metagit_mcp.application.turn import Turn
@@ -18,6 +18,9 @@ from metagit_mcp.wire.group_events import GroupEvent, fact_of, read_group_event
 MOST_IN_A_CALL: Final = 1_000
 # How many Events a Group may hold beyond a gap; no other Group feels it.
 MOST_HELD: Final = 10_000
+# Of how many places behind its Cursor a Group keeps the keys: what lies further back is known by its place alone.
+PLACES_KEPT: Final = 100_000
+_FORGET_EVERY: Final = 10_000
 _READ_AT_ONCE: Final = 1_000
 
 
@@ -68,9 +71,16 @@ def deliver(turn: Turn, group_id: str, events: Sequence[GroupEvent], log: LogSee
     inbox.put([_entry(event, event.body) for event in rest])
     reached = run[-1].sequence if run else cursor
     inbox.applied(reached)
+    _forget(inbox, cursor, reached)
     if run or feed is None:
         turn.happen([_applied(turn, group_id, reached, facts, log)])
     return Delivered(cursor=reached, applied=len(run), duplicates=len(events) - len(fresh), held=inbox.held_size()[0])
+
+
+def _forget(inbox: GroupInbox, before: int, cursor: int) -> None:
+    """Drop the keys that nobody needs any more, now and then: which they are follows from the Cursor."""
+    if cursor > PLACES_KEPT and cursor // _FORGET_EVERY > before // _FORGET_EVERY:
+        inbox.forget(cursor - PLACES_KEPT + 1)
 
 
 def _applied(
@@ -91,7 +101,9 @@ def _refuse(turn: Turn, group_id: str, events: Sequence[GroupEvent]) -> None:
         raise InvalidInput(
             f"events: at most {MOST_IN_A_CALL} in one call", hint="Deliver the rest next.", field="events"
         )
-    if group_id in turn.image.graphs:
+    # Work of a graph whose file is gone may still be under way.
+    known = (turn.image.graphs, turn.state.items)
+    if group_id not in turn.state.feeds and any(group_id in each for each in known):
         hint = "Name the Group or the task graph otherwise: their work would be taken for the same."
         raise GraphExists(f"{group_id} is a task graph.", hint=hint, graph_id=group_id)
     other = next((event for event in events if event.group_id != group_id), None)
@@ -132,6 +144,9 @@ def _fresh(inbox: GroupInbox, events: Sequence[GroupEvent], cursor: int) -> dict
         before = known.get(event.sequence) or (_entry(again) if (again := fresh.get(event.sequence)) else None)
         if places.setdefault(event.event_key, event.sequence) != event.sequence:
             raise _conflict(event.group_id, event.sequence, "was delivered at another place")
+        if before is None and event.sequence <= cursor - PLACES_KEPT:
+            # Its key may be forgotten: it was delivered, or the Cursor would not stand where it does.
+            continue
         if before is None and event.sequence <= cursor:
             raise _conflict(event.group_id, event.sequence, "was not there when its place was passed")
         if before is None:
@@ -150,7 +165,9 @@ def _in_order(
 ) -> tuple[list[GroupEvent], list[GroupEvent]]:
     """Return the Events that follow the Cursor without a gap, held ones among them, and those beyond a gap."""
     if filtered:
-        return [fresh[sequence] for sequence in sorted(fresh)], []
+        # What was held before the filter was declared has nothing to wait for any more.
+        known = {**{event.sequence: event for event in _all_held(inbox, cursor)}, **fresh}
+        return [known[sequence] for sequence in sorted(known)], []
     run: list[GroupEvent] = []
     at = cursor
     while True:
@@ -162,6 +179,12 @@ def _in_order(
             return run, [fresh[sequence] for sequence in sorted(fresh) if sequence > at]
         run.extend(read_group_event(entry.body) for entry in held)
         at = held[-1].sequence
+
+
+def _all_held(inbox: GroupInbox, after: int) -> Iterator[GroupEvent]:
+    while held := inbox.held(after, _READ_AT_ONCE, over_gaps=True):
+        yield from (read_group_event(entry.body) for entry in held)
+        after = held[-1].sequence
 
 
 def _refuse_too_much(inbox: GroupInbox, group_id: str, freed: Sequence[GroupEvent], rest: Sequence[GroupEvent]) -> None:

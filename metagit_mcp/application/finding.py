@@ -1,13 +1,24 @@
 """Finds what a question names, graph, node or policy, or says why it cannot be had. Answers no question."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
-from metagit_mcp.errors import GraphInvalid, GraphNotFound, MetagitError, NodeAmbiguous, NodeNotFound
+from metagit_mcp.errors import (
+    GraphInvalid,
+    GraphNotFound,
+    MetagitError,
+    NodeAmbiguous,
+    NodeNotFound,
+    PolicyInvalid,
+)
 from metagit_mcp.ports import WorkspaceImage
 
 _NAMED = 10
+# The fields of the policy whose keys are Groups.
+_OF_GROUPS = ("groups/", "graph_overrides/")
 
 
 def usable_policy(image: WorkspaceImage) -> SchedulePolicy:
@@ -22,6 +33,26 @@ def usable_policy(image: WorkspaceImage) -> SchedulePolicy:
     if error is None:  # pragma: no cover - a source without a policy always says why
         raise AssertionError
     raise again(error)
+
+
+@contextmanager
+def about_group(graph_id: str | None) -> Iterator[None]:
+    """Leave out of a refusal what an unusable policy says of other Groups, where one is asked about (ADR 0032).
+
+    Raises:
+        PolicyInvalid: without the particulars, where they may name another Group.
+    """
+    try:
+        yield
+    except PolicyInvalid as error:
+        if graph_id is None:
+            raise
+        fields: Any = error.details.get("fields", [error.details.get("field", "")])
+        others = any(each.startswith(_OF_GROUPS) and each.split("/")[1:2] != [graph_id] for each in fields)
+        if not others and len(fields) < _NAMED:
+            raise
+        hint = "metagit_schedule_status without graph_id says what is wrong with it, and the way out."
+        raise PolicyInvalid(hint=hint) from None
 
 
 def again(error: MetagitError) -> MetagitError:
@@ -40,7 +71,7 @@ def known_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph
     """
     loaded = graphs.get(graph_id)
     if loaded is None:
-        known = sorted(graphs)
+        known = sorted(name for name, each in graphs.items() if not each.is_fed)
         more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         shown = ", ".join(known[:_NAMED]) + more
         hint = f"Known graphs: {shown}." if known else "There is no graph yet: plan one with metagit_task_plan."

@@ -4,6 +4,7 @@ A Group that is shown costs a bounded look; of the others only their shares are 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from metagit_mcp.application.finding import known_graph
@@ -27,10 +28,11 @@ _NOTHING = Fraction(0)
 
 
 def group_statuses(
-    view: View, asker: Asker, graph_ids: Sequence[str], after_group: str | None
+    view: View, asker: Asker, graph_ids: Sequence[str], after_group: str | None, *, alone: bool = False
 ) -> tuple[GroupStatus, ...]:
     """Return the Groups of these that are most behind their share, or those that come after one of all.
 
+    Of one Group `alone` no share is told, nor its place among all: both follow from what the others do.
     Behind is who received less of the newest charges than it is guaranteed; ties go by id, and Groups without work
     come last.
 
@@ -42,11 +44,21 @@ def group_statuses(
     if after_group is not None:
         last = shares.place(known_graph(view.image.graphs, after_group).graph_id)
         order = [name for name in order if shares.place(name) > last]
+    if alone:
+        return tuple(_of_itself(view, asker, name) for name in order)
     shown_ids = order[:_GROUPS_SHOWN]
     moment = view.queue.moment(asker)
     offering = frozenset(name for name in shown_ids if moment.offer(name) is not None)
     before = starts_before(view.queue, asker, offering, _STARTS_LOOKED_AT)
-    return tuple(_group(view, asker, shares, name, before.get(name)) for name in shown_ids)
+    return tuple(
+        replace(
+            _of_itself(view, asker, name),
+            guaranteed=_rounded(shares.guaranteed.get(name, _NOTHING)) if shares.are_kept else None,
+            received=_rounded(shares.received.get(name, _NOTHING)),
+            starts_before=before.get(name),
+        )
+        for name in shown_ids
+    )
 
 
 class _Shares:
@@ -66,7 +78,8 @@ class _Shares:
         return graph_id not in self._with_work, ahead, graph_id
 
 
-def _group(view: View, asker: Asker, shares: _Shares, graph_id: str, before: int | None) -> GroupStatus:
+def _of_itself(view: View, asker: Asker, graph_id: str) -> GroupStatus:
+    """What can be said of a Group whatever others do."""
     group = view.queue.groups[graph_id]
     graph = group.loaded.graph
     counted = census(view.queue, asker, graph_id)
@@ -76,8 +89,6 @@ def _group(view: View, asker: Asker, shares: _Shares, graph_id: str, before: int
         state="invalid" if graph is None else known_word(graph.status, GRAPH_STATUSES),
         priority_class=class_of(view.policy, graph_id),
         weight=weight_of(view.policy, graph_id),
-        guaranteed=_rounded(shares.guaranteed.get(graph_id, _NOTHING)) if shares.are_kept else None,
-        received=_rounded(shares.received.get(graph_id, _NOTHING)),
         nodes=len(group.rules.shape.by_id),
         ready=group.ready_count,
         runnable=counted.runnable,
@@ -86,7 +97,6 @@ def _group(view: View, asker: Asker, shares: _Shares, graph_id: str, before: int
         finished=group.first_reasons.get("finished", 0),
         quota=group.quota,
         oldest=_oldest(view, group),
-        starts_before=before,
         waits_for=None if counted.runnable else _waits_for(counted),
     )
 

@@ -27,13 +27,19 @@ def lease_record(lease: ExecutionLease, state: LedgerState, policy: SchedulePoli
         ownership_epoch=lease.ownership_epoch,
         session_epoch=lease.session_epoch,
         expires_at=lease.expiry.at,
-        mission_id=mission_id(workspace_id, lease.graph_id),
+        mission_id=_mission(lease, state, workspace_id),
         budget=budget_figures(lease, state),
         context_refs=(group.context_refs or None) if group is not None else None,
         credential_refs=(group.credential_refs or None) if group is not None else None,
         resume_from=lease.resumed_from,
         preempt_requested=lease.lease_id in state.shares.preemptions or None,
     )
+
+
+def _mission(lease: ExecutionLease, state: LedgerState, workspace_id: str) -> str:
+    """Return the Mission of the node: its own in a Group with a log, where whoever does it computes the same keys."""
+    item = state.item(lease.key)
+    return mission_id(workspace_id, lease.graph_id) if item is None or item.fed is None else item.fed.mission_id
 
 
 def budget_figures(lease: ExecutionLease, state: LedgerState) -> tuple[BudgetFigure, ...] | None:
@@ -49,9 +55,9 @@ def budget_figures(lease: ExecutionLease, state: LedgerState) -> tuple[BudgetFig
     return tuple(figures) or None
 
 
-def leases_of(state: LedgerState, agent_id: str) -> list[ExecutionLease]:
-    """Return an agent's live leases, the oldest first."""
-    held = [lease for lease in state.leases.values() if lease.agent_id == agent_id]
+def leases_of(state: LedgerState, agent_id: str, graph_id: str | None = None) -> list[ExecutionLease]:
+    """Return an agent's live leases, of one Group or of all, the oldest first."""
+    held = [each for each in state.leases.values() if each.agent_id == agent_id and graph_id in {None, each.graph_id}]
     return sorted(held, key=lambda lease: (lease.granted_at, lease.lease_id))
 
 

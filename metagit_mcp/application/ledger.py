@@ -36,7 +36,8 @@ class Ledger:
         self.touched: Touched = set()
         self._store = store
         self._ids = ids
-        self._snapshot_at = 0
+        # What was folded since the newest snapshot: events, or facts where one tells many.
+        self._folded = 0
 
     def is_behind(self) -> bool:
         """Say whether another process appended something since; cheap, asked before every answer."""
@@ -68,20 +69,21 @@ class Ledger:
         at = 0 if snapshot is None or kept is None else snapshot.position
         self.state, self.touched = kept or LedgerState(), None
         self.mark = LedgerMark(workspace_id=mark.workspace_id, position=at)
-        self._snapshot_at = at
+        self._folded = 0
 
     def forget(self) -> None:
         """Throw the state away, which events were applied to that were not kept; it is read anew."""
-        self.state, self.mark, self.touched, self._snapshot_at = LedgerState(), LedgerMark(), None, 0
+        self.state, self.mark, self.touched, self._folded = LedgerState(), LedgerMark(), None, 0
 
     def _fold(self, stored: Iterable[StoredEvent]) -> None:
-        from metagit_mcp.domain.replay import happen, told_by  # noqa: PLC0415 - a workspace without a ledger needs none of it
+        from metagit_mcp.domain.replay import happen, told_by, weight_of  # noqa: PLC0415 - a workspace without a ledger needs none of it
         from metagit_mcp.wire.ledger_codec import read_event  # noqa: PLC0415 - a workspace without a ledger needs none of it
 
         position = self.mark.position
         for each in stored:
             event = read_event(each.kind, each.version, each.body)
             key = happen(self.state, event)
+            self._folded += weight_of(event)
             if self.touched is not None:
                 self.touched.update(told_by(event) if key is None else (key, *told_by(event)))
             position = each.position
@@ -114,19 +116,26 @@ class Ledger:
     def let_happen(self, events: "Sequence[Event]") -> None:
         """Apply events that the writer has."""
         from metagit_mcp.domain.evolve import evolve_all  # noqa: PLC0415 - a workspace without a ledger needs none of it
+        from metagit_mcp.domain.replay import nodes_told, weight_of  # noqa: PLC0415 - as above
 
         keys = evolve_all(self.state, events)
+        self._folded += sum(map(weight_of, events))
         if self.touched is not None:
             self.touched |= keys
+            self.touched.update(key for event in events for key in nodes_told(event))
         position = self.mark.position + len(events)
         self.mark = LedgerMark(workspace_id=self.mark.workspace_id, position=position)
 
     def _keep_snapshot(self) -> None:
-        events = self.mark.position - self._snapshot_at
+        folded = self._folded
         # Counting the items is what this would cost after each turn.
-        if events >= _SNAPSHOT_AFTER and events >= _EVENTS_PER_ITEM * sum(map(len, self.state.items.values())):
-            self._store.keep(snapshot_of(self.state, self.mark))
-            self._snapshot_at = self.mark.position
+        if folded >= _SNAPSHOT_AFTER and folded >= _EVENTS_PER_ITEM * sum(map(len, self.state.items.values())):
+            self.keep_snapshot()
+
+    def keep_snapshot(self) -> None:
+        """Keep the state with the ledger that led to it; failing to is harmless. Not within a writer's turn."""
+        self._store.keep(snapshot_of(self.state, self.mark))
+        self._folded = 0
 
 
 def snapshot_of(state: LedgerState, mark: LedgerMark) -> StoredSnapshot:

@@ -80,7 +80,7 @@ class LooseEnds:
         )
 
     def _due(self, state: LedgerState, graph_id: str) -> list[WorkItem]:
-        graphs, row = self._shared.image.graphs, self._shared.reconciliation.row
+        graphs, row = self._shared.filed, self._shared.reconciliation.row
         rows = ((item, row(graphs, item.key)) for _, item in sorted(state.items[graph_id].items()))
         return [item for item, node in rows if node is not None and is_due(item, node)]
 

@@ -32,14 +32,18 @@ from metagit_mcp.wire.status_answers import PersonNeeded
 
 
 def persons_needed(
-    view: View, asker: Asker, graph_ids: Sequence[str], limit: int
+    view: View, asker: Asker, graph_ids: Sequence[str], limit: int, *, alone: bool = False
 ) -> tuple[tuple[PersonNeeded, ...], int]:
-    """Return what needs a person in these Groups, the first `limit`, and how much there is in all."""
+    """Return what needs a person in these Groups, the first `limit`, and how much there is in all.
+
+    Of one Group `alone` nothing is told that is about others (ADR 0032).
+    """
     groups = [view.queue.groups[name] for name in graph_ids]
     own = view.queue.units_of(asker.agent_id)
-    wide = [*_pauses(view, groups), *_agent_slots(view.policy, groups)]
+    pauses = pauses_about(view, asker, graph_ids[0] if alone else None)
+    wide = [*_pauses(pauses, groups), *_agent_slots(view.policy, groups)]
     for group in groups:
-        wide += _limits(view, group, own)
+        wide += _limits(view, group, own, alone=alone)
     total, single = len(wide), list[Iterator[PersonNeeded]]()
     for group in groups:
         stuck = view.queue.holds(group.graph_id).for_person
@@ -51,10 +55,25 @@ def persons_needed(
 # --- pauses and leases ------------------------------------------------------------------------------------------------
 
 
-def _pauses(view: View, groups: Sequence[GroupQueue]) -> Iterator[PersonNeeded]:
+def pauses_about(view: View, asker: Asker, graph_id: str | None) -> list[Pause]:
+    """Return the pauses in force, or those that keep the asker from anything of one Group."""
+    pauses = list(view.work.pauses_at(view.now))
+    if graph_id is None:
+        return pauses
+    group, own = view.queue.groups[graph_id], {name for name, _ in view.queue.units_of(asker.agent_id)}
+    known = {"workspace": {""}, "group": {graph_id}, "agent": {asker.agent_id}, "resource": _needed(group) | own}
+    return [pause for pause in pauses if pause.name in known[pause.scope]]
+
+
+def _needed(group: GroupQueue) -> set[str]:
+    """Return the resources and keys that any node of the Group needs."""
+    return {name for node in group.rules.shape.by_id.values() for name in (*(node.uses or ()), *(node.exclusive or ()))}
+
+
+def _pauses(pauses: Sequence[Pause], groups: Sequence[GroupQueue]) -> Iterator[PersonNeeded]:
     """Yield the pauses without an end that keep anything from starting."""
-    pauses = [pause for pause in view.work.pauses_at(view.now) if pause.until is None]
-    for pause in sorted(pauses, key=lambda each: (each.scope, each.name)):
+    lasting = [pause for pause in pauses if pause.until is None]
+    for pause in sorted(lasting, key=lambda each: (each.scope, each.name)):
         if any(_is_held_by(pause, group) for group in groups):
             name = f" {shown_name(pause.name)}" if pause.name else ""
             yield PersonNeeded(
@@ -104,11 +123,11 @@ class _Lack:
     patch: Mapping[str, Any]
 
 
-def _limits(view: View, group: GroupQueue, own: Units) -> Iterator[PersonNeeded]:
+def _limits(view: View, group: GroupQueue, own: Units, *, alone: bool) -> Iterator[PersonNeeded]:
     """Yield the limits that are too small for ready nodes of the Group, each once: with what the largest needs."""
     found: dict[str, tuple[_Lack, str, int]] = {}
     for lane in group.lanes:
-        for limit, lack in _lacks(view, group, lane.demand, own) if len(lane) else ():
+        for limit, lack in _lacks(view, group, lane.demand, own, alone=alone) if len(lane) else ():
             first = lane.entry(0)
             node_id = "" if first is None else first[2]
             known = found.get(limit)
@@ -125,7 +144,7 @@ def _limits(view: View, group: GroupQueue, own: Units) -> Iterator[PersonNeeded]
         )
 
 
-def _lacks(view: View, group: GroupQueue, demand: Demand, own: Units) -> Iterator[tuple[str, _Lack]]:
+def _lacks(view: View, group: GroupQueue, demand: Demand, own: Units, *, alone: bool) -> Iterator[tuple[str, _Lack]]:
     """Yield each limit that is too small for a demand, by its key in the policy.
 
     Slots that a run of another program holds are not of them: they come back when it ends.
@@ -140,8 +159,8 @@ def _lacks(view: View, group: GroupQueue, demand: Demand, own: Units) -> Iterato
     for name, units in with_own(demand.uses, own):
         resource = view.policy.resources.get(name)
         if resource is not None and units > resource.capacity:
-            held = view.queue.holdings.units[name]
-            reason = f"resource_busy({shown_name(name)}, {held}/{resource.capacity})"
+            held = "capacity " if alone else f"{view.queue.holdings.units[name]}/"
+            reason = f"resource_busy({shown_name(name)}, {held}{resource.capacity})"
             patch = {"resources": {name: {"capacity": units}}}
             yield f"resources {name}", _Lack(needed=units, reason=reason, patch=patch)
 

@@ -23,6 +23,7 @@ _HELP: Final[dict[ReasonKind, str]] = {
     "leased": "agents work on them",
     "observed": "they are running",
     "awaiting_review": "a person must review them: metagit-mcp work review NODE --accept",
+    "not_offered": "their Groups offer them to other agents, or to nobody now",
     "owned": "other agents own them",
     "paused": "they are paused, until then or until somebody resumes: metagit-mcp resume",
     "budget_exhausted": "their budget is used up",
@@ -87,6 +88,8 @@ def after_report(item: WorkItem, lease: LeaseRecord | None) -> str:
     """Return what the agent does after a report, under the lease if that goes on."""
     if lease is not None:
         return make_room(lease.lease_id) if lease.preempt_requested else report_under(lease.lease_id)
+    if item.fed is not None and item.state in {"submitted", "parked"}:
+        return f"The Coordinator of its Group decides what becomes of it. {_ASK}"
     if item.state == "submitted":
         return f"A person reviews it: {review_command(item.graph_id, item.node_id)}. {_ASK}"
     if item.state == "parked":

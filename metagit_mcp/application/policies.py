@@ -11,11 +11,11 @@ from metagit_mcp.application.finding import usable_graph
 from metagit_mcp.application.shared import View, snapshot_of
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
-from metagit_mcp.domain.text import is_id
+from metagit_mcp.domain.text import is_any_id
 from metagit_mcp.errors import AuthForbidden, InvalidInput, PolicyInvalid, RevisionConflict
 from metagit_mcp.ports import Clock, DecisionLog, Ids, Offload, PolicyStore, Warnings, WorkspaceImage
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
-from metagit_mcp.scheduling.snapshot import asker_for
 from metagit_mcp.wire.policy_codec import merge_patch, parse_patch, read_policy, revision_of, shown_policy
 from metagit_mcp.wire.requests import PolicyRequest
 from metagit_mcp.wire.responses import Placed, PolicyAnswer, PolicyEffect, ShareChange
@@ -167,10 +167,10 @@ def requested_patch(request: PolicyRequest) -> Json:
 
 
 def _refuse_no_ids(patch: Json) -> None:
-    """Refuse to set something for a graph that no file could hold; a file of another program may have such keys."""
+    """Refuse to set something for a Group that could not be; a file of another program may have such keys."""
     for key in _KEYED_BY_GRAPH:
         named = patch.get(key)
-        if isinstance(named, dict) and not all(is_id(name) for name, each in named.items() if each is not None):
+        if isinstance(named, dict) and not all(is_any_id(name) for name, each in named.items() if each is not None):
             raise InvalidInput(f"{key}: one of its keys is no graph id", field=key)
 
 

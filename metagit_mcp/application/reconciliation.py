@@ -41,6 +41,9 @@ class Reconciliation:
     def settle(self, graphs: Mapping[str, LoadedGraph], state: LedgerState, graph_id: str) -> None:
         """Look again at a graph that was to be written: work may have come back to what its row says all along."""
         self._forget(graph_id)
+        if graph_id not in graphs:
+            # A Group that is fed by Events, of which there may be a great many items, or one whose file is gone.
+            return
         for item in state.items.get(graph_id, {}).values():
             self._look(graphs, item)
 
@@ -88,10 +91,6 @@ class Reconciliation:
             item, node = state.item(key), self.row(graphs, key)
             if item is not None and node is not None:
                 yield item, node
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return a warning for each act that does not count."""
-        return tuple(warning for _, warning in self.overruled_acts())
 
     def overruled_acts(self) -> Iterator[tuple[str, str]]:
         """Yield the graph and the warning of each act that does not count."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from metagit_mcp.domain.tasks import GRAPH_STATUSES, STATUSES, LoadedGraph, TaskNode
-from metagit_mcp.domain.text import is_id, known_word, shown, shown_or_none
+from metagit_mcp.domain.text import is_any_id, known_word, shown, shown_or_none
 from metagit_mcp.domain.work import Pause
 from metagit_mcp.wire.responses import GraphRecord, NodeRecord, PauseRecord
 
@@ -15,7 +15,7 @@ def node_record(graph_id: str, node: TaskNode) -> NodeRecord:
         node_id=node.node_id,
         title=shown(node.title),
         status=known_word(node.status, STATUSES),
-        depends_on=tuple(name for name in node.depends_on if is_id(name)),
+        depends_on=tuple(name for name in node.depends_on if is_any_id(name)),
         priority=node.priority,
         note=shown_or_none(node.blocker_reason, 500),
         project=shown_or_none(node.project),
@@ -32,7 +32,7 @@ def node_record(graph_id: str, node: TaskNode) -> NodeRecord:
         slots=node.slots,
         acceptance=None if node.acceptance is None else tuple(shown(line, 500) for line in node.acceptance),
         model_tier=node.model_tier,
-        parent_id=node.parent_id if node.parent_id is not None and is_id(node.parent_id) else None,
+        parent_id=node.parent_id if node.parent_id is not None and is_any_id(node.parent_id) else None,
         discovered_from=shown_or_none(node.discovered_from),
         updated_at=shown_or_none(node.updated_at, 40),
     )

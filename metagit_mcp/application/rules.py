@@ -9,14 +9,15 @@ from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import find_node
 from metagit_mcp.application.records import node_record, pause_records
 from metagit_mcp.application.turn import Turn
-from metagit_mcp.domain.approval import Approval, approval_digest, needed_epoch, needs_approval
+from metagit_mcp.domain.approval import Approval, approval_digest, is_gated, needed_epoch, needs_approval
 from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.events import ApprovalGranted
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.text import shown
-from metagit_mcp.errors import RevisionConflict
+from metagit_mcp.errors import AuthForbidden, RevisionConflict
 from metagit_mcp.ports import DecisionLog, Ids, Offload
-from metagit_mcp.scheduling.eligibility import instant_text, intrinsic
+from metagit_mcp.scheduling.eligibility import intrinsic
 from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord, PauseAnswer
 
 
@@ -85,6 +86,12 @@ class Rules:
 def _approved(turn: Turn, named: tuple[str, str | None], approved_by: str, digest: str) -> tuple[ApprovalAnswer, bool]:
     loaded, node = find_node(turn.image.graphs, *named)
     graph_id, node_id = loaded.graph_id, node.node_id
+    if loaded.is_fed and not is_gated(node, turn.policy.gates):
+        raise AuthForbidden(
+            f"Group {graph_id} decides itself who approves node {node_id}.",
+            hint="Its log tells of an approval; here only the gates of this workspace's policy are opened.",
+            node_id=node_id,
+        )
     if approval_digest(node) != digest:
         raise RevisionConflict(
             f"Node {node_id} changed while it was looked at.", hint="Look at it again.", node_id=node_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.drawing import mermaid
-from metagit_mcp.application.finding import known_graph, usable_graph
+from metagit_mcp.application.finding import about_group, known_graph, usable_graph
 from metagit_mcp.application.leases import Claimed, leases_of
 from metagit_mcp.application.next_steps import after_next, is_all_finished
 from metagit_mcp.application.shared import View
@@ -17,9 +17,10 @@ from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.errors import InvalidInput, MetagitError
 from metagit_mcp.ports import DecisionLog, Ids, Keeper, Waits, Warnings
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import Pick, census, choose, plan
 from metagit_mcp.scheduling.explain import decision
-from metagit_mcp.scheduling.snapshot import Asker, asker_for
+from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.scheduling.tally import Census
 from metagit_mcp.wire.requests import NextRequest, StatusRequest
 from metagit_mcp.wire.responses import NextAnswer, ReasonCount
@@ -77,12 +78,16 @@ class Schedule:
         """
         if request.claim and request.preview:
             raise InvalidInput("claim and preview cannot both be true", hint="Leave one out.", field="preview")
+        with about_group(request.graph_id):
+            return await self._next(request, progress)
+
+    async def _next(self, request: NextRequest, progress: Progress | None) -> NextAnswer:
         waited, most = 0, 1000 * min(request.wait_seconds, self._caller.max_wait_seconds)
         while waited < most:
             # A claim is tried before it waits: one that is refused is refused at once.
             if (request.claim and not waited) or await self._has_answer(request):
                 answer = await self._once(request, is_first=not waited)
-                if answer.decisions or answer.held:
+                if answer.decisions or answer.held or _is_full(answer):
                     return answer
                 # Another agent was faster.
             step = min(_LOOK_EVERY_MS, most - waited)
@@ -100,7 +105,8 @@ class Schedule:
         if request.graph_id is not None:
             usable_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, request.agent_id, request.capabilities, claims=request.claim)
-        if request.claim and (leases_of(view.work, asker.agent_id) or request.action_id in view.work.answered):
+        held = leases_of(view.work, asker.agent_id, request.graph_id)
+        if request.claim and (held or request.action_id in view.work.answered):
             return True
         if request.claim:
             # A claim also keeps slots for a wide node, and asks somebody to pause, as soon as that is due.
@@ -125,8 +131,10 @@ class Schedule:
             asker = claims.asker(turn, view, claims.agent_of(request.agent_id))
             return _answer(view, request, census(view.queue, asker, request.graph_id), claimed)
 
+        graph_id = request.graph_id
         answer, warnings = await self._current.command(
             lambda turn: once(turn, request.action_id, request, NextAnswer, lambda: act(turn), is_kept=_took),
+            graph_id_of=None if graph_id is None else lambda _: graph_id,
             follow_up=lambda answer: self._log_taken(answer.state_version, taken),
         )
         return self._detailed(request, _warned(answer, warnings))
@@ -165,7 +173,8 @@ class Schedule:
         """
         # The log first: a view is used before anything else is waited for, or its queue may be rebuilt meanwhile.
         recent, warnings = await self._offload(lambda: self._log.recent(request.recent, request.graph_id))
-        view = await self._current.view()
+        with about_group(request.graph_id):
+            view = await self._current.view()
         if request.graph_id is not None:
             known_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, None, None)
@@ -293,13 +302,18 @@ def _answer(view: View, request: NextRequest, counted: Census, claimed: Claimed)
         truncated=False,
         omitted=(),
         state_version=view.state_version,
-        warnings=view.warnings,
+        warnings=view.warnings_about(request.graph_id),
         next_step=after_next(claimed.decisions, claimed.held, counted, graphs),
     )
 
 
 def _warned(answer: NextAnswer, more: Warnings) -> NextAnswer:
     return replace(answer, warnings=answer.warnings + more) if more else answer
+
+
+def _is_full(answer: NextAnswer) -> bool:
+    """Say whether the asker may hold no more: then no work that comes is for it, and it waits for nothing."""
+    return any(each.reason == "agent_slots" for each in answer.not_eligible)
 
 
 def _took(answer: NextAnswer) -> bool:

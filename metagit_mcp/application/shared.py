@@ -3,11 +3,13 @@
 Not for two at a time: `Current` gives each its turn.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from metagit_mcp.application.fed_graphs import FedGraphs
 from metagit_mcp.application.finding import again, usable_policy
 from metagit_mcp.application.ledger import Ledger
 from metagit_mcp.application.reconciliation import Reconciliation
@@ -15,6 +17,7 @@ from metagit_mcp.domain.charging import happened_to
 from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import MetagitError
@@ -32,8 +35,9 @@ _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 class View:
     """One consistent look at the workspace: what was read, the queue over it, the work under way, and the instant.
 
-    `work` is what the ledger says, with what lapsed since and what other programs did. The queue is shared and may be
-    rebuilt while the holder waits for something: use both before the next await.
+    `work` is what the ledger says, with what lapsed since and what other programs did. `overruled` are the warnings
+    about acts of those that do not count, each after its graph. The queue is shared and may be rebuilt while the holder
+    waits for something: use both before the next await.
     """
 
     image: WorkspaceImage
@@ -42,6 +46,13 @@ class View:
     now: datetime
     work: LedgerState
     warnings: tuple[str, ...] = ()
+    overruled: tuple[tuple[str, str], ...] = ()
+
+    def warnings_about(self, graph_id: str | None) -> tuple[str, ...]:
+        """Return the warnings; of one Group only those about its graph, since the others may name other Groups."""
+        if graph_id is None:
+            return self.warnings
+        return self.image.graphs[graph_id].warnings + tuple(told for name, told in self.overruled if name == graph_id)
 
     @property
     def state_version(self) -> str:
@@ -63,25 +74,38 @@ class Shared:
         self._source = source
         # The last one that could be used.
         self.policy = SchedulePolicy()
-        self._image: WorkspaceImage | None = None
+        self._read: WorkspaceImage | None = None
+        self._fed = FedGraphs()
         self._queue: WorkspaceQueue | None = None
+        # What the queue was built over.
+        self._queued: WorkspaceImage | None = None
         self._ledger_error: MetagitError | None = None
+        # Up to where happenings were followed, and the nodes of which the queue is to be told yet (None: of all).
+        self._followed, self._followed_mark = ledger.state, ledger.mark
+        self._untold: set[NodeKey] | None = set()
+        self._is_told = True
         # What the queue was last told of the work, and which of it lapsed or was seen and is no event yet.
-        self._told, self._told_mark = ledger.state, ledger.mark
+        self._told = ledger.state
         self._provisional: tuple[Event, ...] = ()
         self._provisional_keys: set[NodeKey] = set()
 
     @property
     def is_read(self) -> bool:
         """Whether the files were read at all."""
-        return self._image is not None
+        return self._read is not None
 
     @property
     def image(self) -> WorkspaceImage:
-        """What the files said when they were read last."""
-        if self._image is None:  # pragma: no cover - nobody asks before the first catch-up
+        """What the files said when they were read last, with the Groups of the ledger in it."""
+        if self._read is None:  # pragma: no cover - nobody asks before the first catch-up
             raise AssertionError
-        return self._image
+        return self._fed.beside(self._read, self.ledger.state.feeds)
+
+    @property
+    def filed(self) -> Mapping[str, LoadedGraph]:
+        """The graphs that files have."""
+        _ = self.image
+        return self._fed.filed
 
     @property
     def known(self) -> Ledger:
@@ -97,7 +121,7 @@ class Shared:
     def is_behind(self) -> bool:
         """Say whether files or ledger may have changed since; cheap."""
         # What was thrown away, or could not be read, is to be read anew, whatever the ledger says.
-        if self._image is None or self.ledger.touched is None or self._ledger_error is not None:
+        if self._read is None or self.ledger.touched is None or self._ledger_error is not None:
             return True
         try:
             return self._source.changed() or self.ledger.is_behind()
@@ -115,7 +139,7 @@ class Shared:
 
     def look_ahead(self) -> None:
         """Read what takes long before a turn reads the rest: files that changed, and a ledger that is not known yet."""
-        if self._image is None or self.ledger.touched is None or self._ledger_error is not None:
+        if self._read is None or self.ledger.touched is None or self._ledger_error is not None:
             self.catch_up()
         else:
             self._catch_up_with_files()
@@ -126,46 +150,49 @@ class Shared:
         self._catch_up_with_files()
 
     def _catch_up_with_files(self) -> None:
-        if self._image is None or self._source.changed():
-            self._take_over(self._source.read())
+        if self._read is None or self._source.changed():
+            self._read = self._source.read()
+            if self._read.policy is not None:
+                self.policy = self._read.policy
         self.follow_ledger()
-
-    def _take_over(self, image: WorkspaceImage) -> None:
-        if image is self._image:
-            return
-        if image.policy is None:
-            self._queue = None
-        else:
-            self.policy = image.policy
-            snapshot = snapshot_of(image, image.policy, self.ledger.state, self.clock.now())
-            if self._queue is None:
-                self._queue = WorkspaceQueue(snapshot)
-            else:
-                self._queue.refresh(snapshot)
-        self._image = image
-        # The queue may hold what is provisional, in Groups that did not change.
-        touched, self.ledger.touched = self.ledger.touched, set()
-        self.reconciliation.follow(image.graphs, self.ledger.state, touched)
-        self._tell(self.ledger.state, None if touched is None else touched | self._provisional_keys)
-        self._provisional, self._provisional_keys = (), set()
 
     def settle(self, graph_id: str) -> None:
         """Look again at a graph whose file was brought in step."""
-        self.reconciliation.settle(self.image.graphs, self.ledger.state, graph_id)
+        self.reconciliation.settle(self.filed, self.ledger.state, graph_id)
 
     def follow_ledger(self) -> None:
-        """Tell the queue what happened since it was told last."""
+        """Take note of what changed in files and ledger; the queue is told when somebody asks it."""
         touched, self.ledger.touched = self.ledger.touched, set()
+        self.reconciliation.follow(self.filed, self.ledger.state, touched)
         # What was about no node, such as a pause, is told too.
-        if touched is None or self._told_mark != self.ledger.mark or self._told is not self.ledger.state:
-            self.reconciliation.follow(self.image.graphs, self.ledger.state, touched)
-            self._tell(self.ledger.state, None if touched is None else touched | self._provisional_keys)
+        if self._followed_mark != self.ledger.mark or self._followed is not self.ledger.state:
+            self._followed, self._followed_mark = self.ledger.state, self.ledger.mark
+            self._is_told = False
+        if touched is None or self._untold is None:
+            self._untold, self._is_told = None, False
+        else:
+            self._untold |= touched
+
+    def _tell_news(self, policy: SchedulePolicy) -> WorkspaceQueue:
+        """Let the queue take over files and happenings; what it holds that is provisional ends with them."""
+        image = self.image
+        if self._queue is None:
+            snapshot = snapshot_of(image, policy, self.ledger.state, self.clock.now())
+            self._queue, self._queued, self._is_told = WorkspaceQueue(snapshot), image, False
+        elif image is not self._queued:
+            snapshot = snapshot_of(image, policy, self.ledger.state, self.clock.now())
+            self._queue.refresh(snapshot)
+            self._queued, self._is_told = image, False
+        if not self._is_told:
+            untold, self._untold, self._is_told = self._untold, set(), True
+            self._tell(self.ledger.state, None if untold is None else untold | self._provisional_keys)
             self._provisional, self._provisional_keys = (), set()
+        return self._queue
 
     def _tell(self, work: LedgerState, touched: set[NodeKey] | None) -> None:
-        self._told, self._told_mark = work, self.ledger.mark
-        if self._queue is None:
-            return
+        self._told = work
+        if self._queue is None:  # pragma: no cover - who tells has a queue
+            raise AssertionError
         if touched is None:
             self._queue.refresh(replace(self._queue.snapshot, work=work))
         else:
@@ -181,31 +208,48 @@ class Shared:
             StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read; nobody knows who works on what.
         """
         _ = self.known
-        policy = usable_policy(self.image)
-        if self._queue is None:  # pragma: no cover - a catch-up leaves a queue wherever there is a policy
-            raise AssertionError
+        image = self.image
+        policy = usable_policy(image)
+        queue = self._tell_news(policy)
+        overruled = tuple(self.reconciliation.overruled_acts())
         self._provide(instant)
-        self._queue.go_on(instant.wall)
-        if self._queue.unsettled_in and not in_turn:
-            self._charge_runs(self._queue)
+        queue.go_on(instant.wall)
+        if queue.unsettled_in and not in_turn:
+            self._charge_runs(queue)
         return View(
-            image=self.image,
+            image=image,
             policy=policy,
-            queue=self._queue,
+            queue=queue,
             now=instant.wall,
             work=self._told,
-            warnings=self.image.warnings + self.reconciliation.warnings(),
+            warnings=image.warnings + tuple(warning for _, warning in overruled),
+            overruled=overruled,
         )
 
     def unwritten_events(self, instant: Instant) -> "tuple[Event, ...]":
         """Return what happened without a command and is no event yet."""
-        state, image = self.ledger.state, self.image
+        state = self.ledger.state
         if not (state.leases or state.terms or state.shares.holds or self.reconciliation.acted):
             return ()
         from metagit_mcp.domain.lapses import unwritten  # noqa: PLC0415 - a workspace without a ledger needs none of it
 
-        seen = self.reconciliation.acts(image.graphs, state) if self.reconciliation.acted else ()
-        return tuple(unwritten(state, seen, image.policy, instant))
+        seen = self.reconciliation.acts(self.filed, state) if self.reconciliation.acted else ()
+        return tuple(unwritten(state, seen, self.image.policy, instant))
+
+    def work_now(self) -> LedgerState:
+        """Return what the ledger says, with what happened without a command: no policy is needed for it.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: it could not be read.
+        """
+        state, found = self.known.state, self.unwritten_events(self.clock.instant())
+        if not found:
+            return state
+        from metagit_mcp.domain.evolve import evolve_all  # noqa: PLC0415 - a workspace without a ledger needs none of it
+
+        branch = state.branch()
+        evolve_all(branch, found)
+        return branch
 
     def _provide(self, instant: Instant) -> None:
         found = self.unwritten_events(instant)

@@ -46,7 +46,7 @@ class Soundness:
             live.follow()
         except MetagitError as error:
             refusal = error
-        replayed = self._replayed(self._store.mark() if refusal else live.mark)
+        replayed = self.replayed(self._store.mark() if refusal else live.mark)
         broken = [Fault(what=shown(f"after all events {line}")) for line in violations(replayed)[:_VIOLATIONS_NAMED]]
         snapshot = _wrong_snapshot(live.state, replayed, refusal)
         # What breaks the rules is no state to go on from.
@@ -55,10 +55,11 @@ class Soundness:
     def restore(self) -> None:
         """Keep a snapshot of the state to which all events lead, in place of the one that differs from it."""
         mark = self._store.mark()
-        self._store.keep(snapshot_of(self._replayed(mark), mark))
+        self._store.keep(snapshot_of(self.replayed(mark), mark))
         self._shared.ledger.forget()
 
-    def _replayed(self, mark: LedgerMark) -> LedgerState:
+    def replayed(self, mark: LedgerMark) -> LedgerState:
+        """Return the state to which all events up to a mark lead, from nothing."""
         state, position = LedgerState(), 0
         while position < mark.position:
             page = self._store.read(position, min(_PAGE, mark.position - position))

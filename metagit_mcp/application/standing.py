@@ -3,28 +3,31 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from metagit_mcp.application.finding import find_node
 from metagit_mcp.application.group_standing import group_statuses
-from metagit_mcp.application.needs_person import persons_needed
+from metagit_mcp.application.needs_person import pauses_about, persons_needed
 from metagit_mcp.application.next_steps import after_next
 from metagit_mcp.application.records import pause_records
 from metagit_mcp.application.shared import View
 from metagit_mcp.domain.decision import LoggedDecision
-from metagit_mcp.domain.instant import Instant
+from metagit_mcp.domain.instant import Instant, instant_text
 from metagit_mcp.domain.policy import MICRO
+from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.share_events import HoldEnded
 from metagit_mcp.domain.tasks import STATUSES
 from metagit_mcp.domain.text import known_word, shown, shown_or_none
+from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.scheduling.cycle import Held, census, plan, unsettled
-from metagit_mcp.scheduling.eligibility import ReasonKind, instant_or_none, instant_text
+from metagit_mcp.scheduling.eligibility import ReasonKind, instant_or_none, within_group
 from metagit_mcp.scheduling.explain import explain
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.scheduling.tally import Census
 from metagit_mcp.wire.policy_codec import rfc_part
 from metagit_mcp.wire.requests import StatusRequest
-from metagit_mcp.wire.responses import PauseRecord, ReasonCount
+from metagit_mcp.wire.responses import ReasonCount
 from metagit_mcp.wire.status_answers import (
     HeldSlots,
     MergePressure,
@@ -51,7 +54,7 @@ def status_answer(
     warnings: Sequence[str],
     place: WorkspacePlace,
 ) -> StatusAnswer:
-    """Return how things stand for one Group or for all, as the asker sees them.
+    """Return how things stand for all Groups as the asker sees them, or for one, with nothing of the others in it.
 
     Raises:
         GraphNotFound: there is no such Group to go on after.
@@ -60,7 +63,7 @@ def status_answer(
     return replace(
         _overview(view, asker, request, place),
         recent_decisions=tuple(recent if request.detail == "full" else map(_without_factors, recent)),
-        warnings=tuple(sorted({*view.warnings, *warnings})),
+        warnings=tuple(sorted({*view.warnings_about(request.graph_id), *warnings})),
         explain=None if request.node_id is None else _explain(view, asker, request),
     )
 
@@ -69,33 +72,34 @@ def _overview(view: View, asker: Asker, request: StatusRequest, place: Workspace
     """Everything that the view itself tells."""
     graph_ids = sorted(view.queue.groups) if request.graph_id is None else [request.graph_id]
     counted = census(view.queue, asker, request.graph_id)
-    persons, persons_total = persons_needed(view, asker, graph_ids, _PERSONS_SHOWN)
+    alone = request.graph_id
+    persons, persons_total = persons_needed(view, asker, graph_ids, _PERSONS_SHOWN, alone=alone is not None)
     waiting = [(name, held) for name in graph_ids for held in view.queue.holds(name).for_others]
     return StatusAnswer(
         workspace=place,
-        policy=rfc_part(view.policy),
+        policy=_policy(view, alone),
         revision=view.image.revision,
         ready_count=counted.ready,
         runnable_count=counted.runnable,
         counts=_counts([view.queue.groups[name] for name in graph_ids]),
         not_eligible=tuple(_reason_counts(counted)),
-        groups=group_statuses(view, asker, graph_ids, request.after_group),
+        groups=group_statuses(view, asker, graph_ids, request.after_group, alone=alone is not None),
         groups_total=len(graph_ids),
-        charges=len(view.work.shares.recent),
+        charges=len(view.work.shares.recent) if alone is None else None,
         running=tuple(_running(view, graph_ids))[:_RUNNING_SHOWN],
         needs_person=persons,
         needs_person_total=persons_total,
         waiting=tuple(_waiting(name, held) for name, held in waiting[:_WAITING_SHOWN]),
         waiting_total=len(waiting),
         recent_decisions=(),
-        merge_pressure=tuple(_pressure(view)),
+        merge_pressure=tuple(_pressure(view, alone)),
         state_version=view.state_version,
         truncated=False,
         omitted=(),
-        warnings=view.warnings,
+        warnings=(),
         next_step=_next_step(view, counted, graph_ids, needs_person=bool(persons)),
-        pauses=_pauses(view),
-        held=_held(view),
+        pauses=pause_records(pauses_about(view, asker, alone)),
+        held=_held(view, alone),
     )
 
 
@@ -113,9 +117,13 @@ def _reason_counts(counted: Census) -> Iterator[ReasonCount]:
             yield ReasonCount(reason=kind, nodes=nodes)
 
 
-def _pauses(view: View) -> tuple[PauseRecord, ...]:
-    """The pauses that are in force."""
-    return pause_records(view.work.pauses_at(view.now))
+def _policy(view: View, alone: str | None) -> dict[str, Any]:
+    """The policy's weights and thresholds, of one Group with its own in place of all Groups'."""
+    part = rfc_part(view.policy)
+    if alone is None:
+        return part
+    own = {name: each for name, each in part["graph_overrides"].items() if name == alone}
+    return {**part, "graph_overrides": own}
 
 
 def _without_factors(row: LoggedDecision) -> LoggedDecision:
@@ -139,6 +147,7 @@ def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
         awaiting_approval=reasons["awaiting_approval"],
         running=reasons["leased"] + reasons["observed"],
         awaiting_review=reasons["awaiting_review"],
+        not_offered=reasons["not_offered"],
         finished=reasons["finished"],
         inactive=reasons["graph_inactive"],
         invalid=reasons["graph_invalid"],
@@ -164,10 +173,10 @@ def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
             )
 
 
-def _held(view: View) -> HeldSlots | None:
-    """For which node slots are kept, unless the next claim ends that."""
+def _held(view: View, alone: str | None) -> HeldSlots | None:
+    """For which node slots are kept, unless the next claim ends that; how many are free is told of no Group alone."""
     hold, slots = view.work.shares.hold, view.policy.slots
-    if hold is None or slots is None or _is_ending(view):
+    if hold is None or slots is None or alone not in {None, hold.graph_id} or _is_ending(view):
         return None
     node = view.queue.groups[hold.graph_id].rules.shape.by_id[hold.node_id]
     return HeldSlots(
@@ -176,7 +185,7 @@ def _held(view: View) -> HeldSlots | None:
         title=shown(node.title),
         purpose="preemption" if hold.preempts else "width",
         slots=hold.slots,
-        free=max(0, slots - view.queue.running_slots),
+        free=max(0, slots - view.queue.running_slots) if alone is None else None,
         since=hold.at,
         until=None if hold.until is None else hold.until.at,
     )
@@ -192,9 +201,13 @@ def _waiting(graph_id: str, held: Held) -> WaitingNode:
     )
 
 
-def _pressure(view: View) -> Iterator[MergePressure]:
-    threshold = view.policy.merge_queue_threshold
-    for repository, depth in sorted(view.image.surroundings.merge_depth.items()):
+def _pressure(view: View, alone: str | None) -> Iterator[MergePressure]:
+    threshold, depths = view.policy.merge_queue_threshold, view.image.surroundings.merge_depth
+    if alone is not None:
+        nodes = view.queue.groups[alone].rules.shape.by_id.values()
+        own = {repository_key(node.repository, node.project) for node in nodes}
+        depths = {name: depth for name, depth in depths.items() if name in own}
+    for repository, depth in sorted(depths.items()):
         yield MergePressure(
             repository=shown(repository), depth=depth, threshold=threshold, pressured=depth >= threshold
         )
@@ -205,6 +218,7 @@ def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanatio
     told = explain(view.queue, asker, loaded.graph_id, node.node_id)
     # What counts may be newer than what the file says.
     node = told.node
+    against = told.against if request.graph_id is None else within_group(told.against)
     return NodeExplanation(
         graph_id=loaded.graph_id,
         node_id=node.node_id,
@@ -212,20 +226,20 @@ def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanatio
         status=known_word(node.status, STATUSES),
         runnable=not told.against,
         reasons=tuple(
-            ReasonAgainst(reason=reason.kind, text=reason.text, note=reason.note or None) for reason in told.against
+            ReasonAgainst(reason=reason.kind, text=reason.text, note=reason.note or None) for reason in against
         ),
         score=told.score / MICRO,
         score_reasons=told.reasons,
-        place=_place(view, asker, loaded.graph_id, node.node_id),
+        place=_place(view, asker, (loaded.graph_id, node.node_id), request.graph_id),
         factors=told.factors if request.detail != "brief" else None,
     )
 
 
-def _place(view: View, asker: Asker, graph_id: str, node_id: str) -> int | None:
-    """The node's place in the order of all graphs, 1 for the very next; None when it is not among the first 100."""
-    picks = plan(view.queue, asker, _PLACES_SHOWN).picks
+def _place(view: View, asker: Asker, key: NodeKey, alone: str | None) -> int | None:
+    """The node's place among all that start next, or in its Group; None when it is not one of the first 100."""
+    picks = plan(view.queue, asker, _PLACES_SHOWN, alone).picks
     order = [(pick.graph_id, pick.node.node_id) for pick in picks]
-    return order.index((graph_id, node_id)) + 1 if (graph_id, node_id) in order else None
+    return order.index(key) + 1 if key in order else None
 
 
 def _next_step(view: View, counted: Census, graph_ids: Sequence[str], *, needs_person: bool) -> str:

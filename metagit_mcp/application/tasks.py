@@ -16,14 +16,14 @@ from metagit_mcp.application.records import graph_record, node_record
 from metagit_mcp.application.write_back import TASK_EVENTS, projected
 from metagit_mcp.domain.approval import is_approved, needed_epoch, needs_approval
 from metagit_mcp.domain.decision import SchedulerEvent
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.policy import SchedulePolicy, is_reviewed
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode
 from metagit_mcp.domain.text import is_agent_id
 from metagit_mcp.domain.work import WorkItem
-from metagit_mcp.errors import ApprovalRequired, AuthForbidden, WorkAlreadyOwned
+from metagit_mcp.errors import ApprovalRequired, AuthForbidden, GraphExists, WorkAlreadyOwned
 from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload, Warnings, WorkspaceImage
-from metagit_mcp.scheduling.eligibility import instant_text
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
 from metagit_mcp.wire.responses import NodeRecord, TaskListAnswer, TaskPlanAnswer, TaskUpdateAnswer
 
@@ -65,6 +65,7 @@ class Tasks:
             GraphInvalid, ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
         """
         plan = graph_plan(request)
+        _refuse_fed(await self._current.image(), plan.graph_id)
         made, warnings = await self._offload(lambda: self._planned(plan, self._clock.now()))
         loaded = usable_graph((await self._current.image()).graphs, plan.graph_id)
         return TaskPlanAnswer(
@@ -112,6 +113,7 @@ class Tasks:
         """
         image = await self._current.image()
         loaded, before = find_node(image.graphs, request.node_id, request.graph_id)
+        _refuse_fed(image, loaded.graph_id)
         if request.status == "running" and request.agent_id is None and self._caller.agent_id:
             request = replace(request, agent_id=self._caller.agent_id)
         self._refuse_self_approval(image, loaded.graph_id, before, request)
@@ -234,6 +236,21 @@ class Tasks:
         """
         loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
         return node_record(loaded.graph_id, node)
+
+
+def _refuse_fed(image: WorkspaceImage, graph_id: str) -> None:
+    """Refuse to write down what a Group's own log says.
+
+    Raises:
+        GraphExists: the graph is a Group that is fed by Events.
+    """
+    loaded = image.graphs.get(graph_id)
+    if loaded is not None and loaded.is_fed:
+        raise GraphExists(
+            f"{graph_id} is a Group that is fed by Events: its Coordinator plans its work.",
+            hint="Name another graph.",
+            graph_id=graph_id,
+        )
 
 
 def _is_kept_from(status: str | None, item: WorkItem) -> bool:

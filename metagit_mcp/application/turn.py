@@ -24,6 +24,8 @@ class Turn:
         self._shared = shared
         self._writer = writer
         self._ids = ids
+        # The Groups fed by Events of which something may be other than before.
+        self.fed_groups: set[str] = set()
         # Files are read before and after a turn, and its instant stays: only an event makes another view.
         self._view: View | None = None
         self.happen(shared.unwritten_events(self.instant))
@@ -59,8 +61,8 @@ class Turn:
         return self._view
 
     def row(self, key: NodeKey) -> TaskNode | None:
-        """Return a node as its file says it, or None."""
-        return self._shared.reconciliation.row(self.image.graphs, key)
+        """Return a node as its file says it, or None: no file has it."""
+        return self._shared.reconciliation.row(self._shared.filed, key)
 
     def inbox(self, group_id: str) -> GroupInbox:
         """Return the inbox of a Group that is fed by Events."""
@@ -72,6 +74,9 @@ class Turn:
         if several:
             self._view = None
             self._writer.happen(several)
+            if self.state.feeds:
+                touched = self._shared.ledger.touched or ()
+                self.fed_groups.update(graph_id for graph_id, _ in touched if graph_id in self.state.feeds)
             self._shared.follow_ledger()
 
     def decide(self, command: Command) -> str | None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from metagit_mcp.application.actions import once
 from metagit_mcp.application.claims import Claims
 from metagit_mcp.application.current import Current
-from metagit_mcp.application.finding import find_node
+from metagit_mcp.application.finding import about_group, find_node
 from metagit_mcp.application.leases import budget_figures, lease_record
 from metagit_mcp.application.next_steps import after_report
 from metagit_mcp.application.turn import Turn
@@ -56,9 +56,12 @@ class Work:
         """
         # The same call of another agent is another command.
         known = replace(request, agent_id=self._claims.agent_of(request.agent_id))
-        return await self._in_turn(
-            lambda turn: once(turn, known.action_id, known, WorkStartAnswer, lambda: self._claims.start(turn, known))
-        )
+        with about_group(request.graph_id or ""):
+            return await self._in_turn(
+                lambda turn: once(
+                    turn, known.action_id, known, WorkStartAnswer, lambda: self._claims.start(turn, known)
+                )
+            )
 
     async def report(self, request: WorkReportRequest) -> WorkReportAnswer:
         """Say how the work under a lease stands; needs neither policy nor graph file.

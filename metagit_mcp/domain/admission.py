@@ -3,17 +3,18 @@
 What speaks against the node itself was found by scheduling/eligibility.py and comes with the command.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, get_args
 
 from metagit_mcp.domain.commands import Against, Enter, StartWork
 from metagit_mcp.domain.events import Event, SessionNoted, SessionOpened, WorkAccepted, WorkReturned, WorkStarted
+from metagit_mcp.domain.feed_events import DeclineReason, OfferDeclined
 from metagit_mcp.domain.instant import Expiry, Instant, expiry_after, has_passed, later, seconds_left
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.verdict import Decided, refuse_trigger, story
-from metagit_mcp.domain.work import ExecutionLease, Session, WorkItem
+from metagit_mcp.domain.work import ExecutionLease, Session, WorkItem, owner_of
 from metagit_mcp.errors import (
     AuthStaleSession,
     CapacityExceeded,
@@ -43,6 +44,7 @@ _DECLINE: Final = {
     "no_slot": "capacity",
     "queue_capacity": "capacity",
     "deadline": "deadline",
+    "not_offered": "authorization",
 }
 # What may pass before accepted work has to start, so that it stands against a start only.
 _OF_THE_MOMENT: Final = frozenset(
@@ -168,15 +170,16 @@ def decide_start_work(
     item = state.item(command.key)
     if item is not None and item.state == "active" and item.owner == command.agent_id:
         return Decided(lease_id=item.lease_id)
-    if item is not None and item.state == "queued" and item.owner == command.agent_id and command.queue_only:
+    if item is not None and command.queue_only and owner_of(item) == command.agent_id:
+        # By the log of a Group an ownership may be over.
+        _refuse(command, [each for each in command.against if each.kind == "not_offered"])
         return Decided()
     _refuse_taken(item, command)
     refuse_trigger(item, command.graph_id, command.node_id, "accept" if command.queue_only else "start")
     _refuse_against(state, command, policy, now)
     # An agent enters before it starts anything.
     session = state.sessions[command.agent_id].epoch
-    resumed = item is not None and item.state == "queued"
-    epoch = (0 if item is None else item.ownership_epoch) + (not resumed)
+    epoch = _epoch(item, command.agent_id)
     event: Event
     if command.queue_only:
         event = WorkAccepted(
@@ -193,6 +196,17 @@ def decide_start_work(
     lease = _lease(command, policy, now, new_id, session=session, epoch=epoch, item=item)
     event = WorkStarted(at=now.wall, lease=lease, seen_at=command.seen_at, dispatch=command.dispatch)
     return Decided(events=(event,), lease_id=lease.lease_id)
+
+
+def _epoch(item: WorkItem | None, agent_id: str) -> int:
+    """Return the Ownership Epoch of a start: that of the owner who goes on, else the next; a Group's log counts it."""
+    if item is None:
+        return 1
+    if item.state == "queued":
+        return item.ownership_epoch
+    if item.fed is not None:
+        return item.fed.ownership_epoch + (item.fed.owner != agent_id)
+    return item.ownership_epoch + 1
 
 
 def _lease(
@@ -255,9 +269,18 @@ def _refuse_taken(item: WorkItem | None, command: StartWork) -> None:
 
 
 def _refuse_against(state: LedgerState, command: StartWork, policy: SchedulePolicy, now: Instant) -> None:
-    against = [each for each in command.against if not (command.queue_only and each.kind in _OF_THE_MOMENT)]
+    passing = _OF_THE_MOMENT if command.queue_only else frozenset()
+    item = state.item(command.key)
+    if command.queue_only and item is not None and item.fed is not None:
+        # In a Group an ownership is approved, so that there must be one before.
+        passing |= {"awaiting_approval"}
+    against = [each for each in command.against if each.kind not in passing]
     if command.queue_only:
         against += _against_accepting(state, command, policy, now)
+    _refuse(command, against)
+
+
+def _refuse(command: StartWork, against: Sequence[Against]) -> None:
     if not against:
         return
     first = against[0]
@@ -274,6 +297,23 @@ def _refuse_against(state: LedgerState, command: StartWork, policy: SchedulePoli
     )
 
 
+def declined(state: LedgerState, command: StartWork, at: datetime, reason: object) -> Iterator[OfferDeclined]:
+    """Yield that an agent turns down what its Group offers it, since admission refused it for this reason (work.md §3).
+
+    A Group is told once of one offer.
+    """
+    item = state.item(command.key)
+    fed = None if item is None or item.state != "open" else item.fed
+    offer = None if fed is None else fed.offer
+    if offer is None or command.agent_id not in {*offer.candidates} - {*offer.declined_by} or reason not in _WORDS:
+        return
+    word: Any = reason
+    yield OfferDeclined(
+        at=at, graph_id=command.graph_id, node_id=command.node_id, agent_id=command.agent_id, reason=word
+    )
+
+
+_WORDS: Final = frozenset(get_args(DeclineReason))
 _AT_CAPACITY: Final = frozenset({"queue_capacity", "agent_slots", "group_quota", "no_slot", "resource_busy"})
 
 
@@ -283,6 +323,6 @@ def _against_accepting(
     """Yield what speaks against owning work that is started later (work.md §3)."""
     queued = sum(1 for key in state.terms if (item := state.item(key)) and item.state == "queued")
     if queued >= policy.queue_capacity:
-        yield Against(kind="queue_capacity", text=f"queue_capacity({queued}/{policy.queue_capacity})")
+        yield Against(kind="queue_capacity", text=f"queue_capacity(limit {policy.queue_capacity})")
     if command.finish_by is not None and later(now.wall, command.runtime_seconds) > command.finish_by:
         yield Against(kind="deadline", text="deadline(cannot be kept)")

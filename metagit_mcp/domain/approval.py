@@ -36,7 +36,12 @@ def approval_digest(node: TaskNode) -> str:
 
 def needs_approval(node: TaskNode, gates: GatePolicy) -> bool:
     """Say whether the node may run only after a person approved it (scheduling.md §5)."""
-    return node.approval == "human_required" or (node.risk is not None and node.risk in gates.approval_required_for)
+    return node.approval == "human_required" or is_gated(node, gates)
+
+
+def is_gated(node: TaskNode, gates: GatePolicy) -> bool:
+    """Say whether policy asks for an approval of work with the node's risk."""
+    return node.risk is not None and node.risk in gates.approval_required_for
 
 
 def needed_epoch(item: WorkItem | None) -> int:
@@ -47,6 +52,9 @@ def needed_epoch(item: WorkItem | None) -> int:
     """
     if item is None:
         return 1
+    if item.fed is not None and item.owner is None:
+        # The log counts them, whatever was taken and given back here since.
+        return item.fed.ownership_epoch + (item.fed.owner is None)
     return item.ownership_epoch + (item.owner is None or item.state == "completed")
 
 

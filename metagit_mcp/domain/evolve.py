@@ -47,7 +47,7 @@ from metagit_mcp.domain.events import (
     WorkUnblocked,
 )
 from metagit_mcp.domain.feed_events import EstimatePublished, GroupEventsApplied, OfferDeclined, ProposalAnswered
-from metagit_mcp.domain.feeding import evolve_group_events_applied, evolve_proposal_answered
+from metagit_mcp.domain.feeding import evolve_group_events_applied, evolve_offer_declined, evolve_proposal_answered
 from metagit_mcp.domain.moves import ATTEMPTS_KEPT, STEP, closed, closed_with, forget, known, moved, owned, put, tried
 from metagit_mcp.domain.outbox import propose
 from metagit_mcp.domain.share_events import ShareEvent
@@ -345,7 +345,7 @@ def _evolve_approval_granted(state: LedgerState, event: ApprovalGranted) -> Node
     return granted.graph_id, granted.node_id
 
 
-def _evolve_told(_: LedgerState, event: OfferDeclined | EstimatePublished) -> NodeKey:
+def _evolve_told(_: LedgerState, event: EstimatePublished) -> NodeKey:
     """Change nothing: what its Group is told stands in the outbox."""
     return event.graph_id, event.node_id
 
@@ -394,6 +394,6 @@ _EVOLVE: Final[Mapping[type[Event], Callable[[LedgerState, Any], NodeKey | None]
     CommandAnswered: _evolve_command_answered,
     GroupEventsApplied: evolve_group_events_applied,
     ProposalAnswered: evolve_proposal_answered,
-    OfferDeclined: _evolve_told,
+    OfferDeclined: evolve_offer_declined,
     EstimatePublished: _evolve_told,
 }

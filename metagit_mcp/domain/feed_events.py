@@ -1,12 +1,12 @@
 """What happened to Groups that are fed by Events: lines of the ledger. Knows no rule; `feeding.py` does."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from metagit_mcp.domain.group_facts import GroupFact
+from metagit_mcp.domain.feeds import CapacityStatus
+from metagit_mcp.domain.group_facts import ByKind, GroupFact
 from metagit_mcp.domain.value import value
 
-CapacityStatus = Literal["available", "queued", "constrained", "blocked"]
 DeclineReason = Literal["capacity", "deadline", "capability", "authorization", "dependency", "budget", "other"]
 
 
@@ -20,7 +20,7 @@ class GroupEventsApplied:
     at: datetime
     group_id: str
     cursor: int
-    facts: tuple[GroupFact, ...] = ()
+    facts: tuple[Annotated[GroupFact, ByKind], ...] = ()
     first: int = 1
     filtered: bool = False
 

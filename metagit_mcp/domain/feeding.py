@@ -5,12 +5,11 @@ if it had one. What agents did here stands until the log answers it or says othe
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from metagit_mcp.domain.charging import forget_asked
-from metagit_mcp.domain.feed_events import GroupEventsApplied, ProposalAnswered
+from metagit_mcp.domain.feed_events import GroupEventsApplied, OfferDeclined, ProposalAnswered
 from metagit_mcp.domain.feeds import FedItem, FedState, Feed, Member, Offer
 from metagit_mcp.domain.group_facts import (
     ChildMissionCreated,
@@ -37,8 +36,9 @@ from metagit_mcp.domain.group_facts import (
     WorkUnstuck,
 )
 from metagit_mcp.domain.moves import closed_with
-from metagit_mcp.domain.outbox import answered_by, stands, withdraw
+from metagit_mcp.domain.outbox import answered_by, is_told_only, stands, stands_refused, withdraw
 from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import NodeKey, WorkItem, WorkState
 
 # Work that goes on no more, and that the end of its Mission leaves as it is.
@@ -48,10 +48,10 @@ _OVER: Final = ("verified", "failed", "cancelled")
 def evolve_group_events_applied(state: LedgerState, event: GroupEventsApplied) -> None:
     """Let facts of a Group happen, one after another."""
     before = state.feeds.get(event.group_id) or Feed(group_id=event.group_id)
-    state.feeds[event.group_id] = replace(before, first=event.first, filtered=event.filtered)
+    state.feeds[event.group_id] = changed(before, first=event.first, filtered=event.filtered)
     for fact in event.facts:
         _ON_GROUP.get(type(fact), _evolve_item)(state, event.group_id, fact)
-    state.feeds[event.group_id] = replace(state.feeds[event.group_id], cursor=event.cursor)
+    state.feeds[event.group_id] = changed(state.feeds[event.group_id], cursor=event.cursor)
 
 
 def evolve_proposal_answered(state: LedgerState, event: ProposalAnswered) -> NodeKey | None:
@@ -60,9 +60,20 @@ def evolve_proposal_answered(state: LedgerState, event: ProposalAnswered) -> Nod
     if proposal is None:
         return None
     item = state.items[event.group_id][proposal.node_id]
-    fed = item.fed
-    if fed is not None and not stands(state.feeds[event.group_id], item, fed):
+    fed = None if is_told_only(proposal) else item.fed
+    if fed is not None and not stands_refused(state.feeds[event.group_id], item, fed):
         _undo(state, item, fed, event.at)
+    return item.key
+
+
+def evolve_offer_declined(state: LedgerState, event: OfferDeclined) -> NodeKey:
+    """Remember who turned the offer down: its Group is told that once."""
+    item = state.items[event.graph_id][event.node_id]
+    fed = item.fed
+    if fed is None or fed.offer is None:  # pragma: no cover - only what is offered is turned down
+        raise AssertionError
+    offer = changed(fed.offer, declined_by=(*fed.offer.declined_by, event.agent_id))
+    state.items[item.graph_id][item.node_id] = changed(item, fed=changed(fed, offer=offer))
     return item.key
 
 
@@ -75,7 +86,7 @@ def _evolve_item(state: LedgerState, group_id: str, fact: Any) -> None:  # noqa:
     if item is None or item.fed is None:
         return
     fed = _ON_ITEM[type(fact)](item.fed, fact)
-    _settle(state, group_id, item, replace(fed, since=fact.at), fact)
+    _settle(state, group_id, item, changed(fed, since=fact.at), fact)
 
 
 def _settle(state: LedgerState, group_id: str, item: WorkItem, fed: FedItem, fact: GroupFact) -> None:
@@ -83,7 +94,7 @@ def _settle(state: LedgerState, group_id: str, item: WorkItem, fed: FedItem, fac
     feed = state.feeds[group_id]
     answered_by(feed, item, fed, fact)
     if stands(feed, item, fed):
-        state.items[group_id][item.node_id] = replace(item, fed=fed)
+        state.items[group_id][item.node_id] = changed(item, fed=fed)
         return
     _undo(state, item, fed, fact.at)
 
@@ -113,7 +124,7 @@ _TOLD: Final[Mapping[FedState, WorkState]] = {
 
 def as_told(item: WorkItem, fed: FedItem) -> WorkItem:
     """Return the item as the Group's log alone has it."""
-    return replace(
+    return changed(
         item,
         state=_TOLD[fed.state],
         changed_at=fed.since,
@@ -129,7 +140,7 @@ def as_told(item: WorkItem, fed: FedItem) -> WorkItem:
 
 def _fenced(fed: FedItem, to: FedState, note: str = "") -> FedItem:
     """Return the item in another state, with nobody as its owner."""
-    return replace(
+    return changed(
         fed,
         state=to,
         ownership_epoch=fed.ownership_epoch + (fed.owner is not None),
@@ -145,11 +156,11 @@ def _fenced(fed: FedItem, to: FedState, note: str = "") -> FedItem:
 
 def _unleased(fed: FedItem, to: FedState, **fields: Any) -> FedItem:  # noqa: ANN401 - any fields of the item
     """Return the item in another state, still its owner's, with no Execution Lease."""
-    return replace(fed, state=to, lease_id=None, lease_until=None, **fields)
+    return changed(fed, state=to, lease_id=None, lease_until=None, **fields)
 
 
 def _offered(fed: FedItem, fact: WorkOffered) -> FedItem:
-    return replace(_fenced(fed, "offered"), offer=Offer(candidates=fact.candidates, until=fact.until))
+    return changed(_fenced(fed, "offered"), offer=Offer(candidates=fact.candidates, until=fact.until))
 
 
 def _accepted(fed: FedItem, fact: OfferAccepted) -> FedItem:
@@ -167,7 +178,7 @@ def _accepted(fed: FedItem, fact: OfferAccepted) -> FedItem:
 
 def _begun(fed: FedItem, fact: WorkBegun) -> FedItem:
     until = fact.until if fed.until is None else max(fed.until, fact.until)
-    return replace(
+    return changed(
         fed,
         state="active",
         owner=fact.agent_id,
@@ -181,7 +192,7 @@ def _begun(fed: FedItem, fact: WorkBegun) -> FedItem:
 
 
 def _extended(fed: FedItem, fact: LeaseExtended) -> FedItem:
-    return replace(fed, lease_id=fact.lease_id, lease_until=fact.until, until=fact.until)
+    return changed(fed, lease_id=fact.lease_id, lease_until=fact.until, until=fact.until)
 
 
 def _set_aside(fed: FedItem, fact: WorkSetAside) -> FedItem:
@@ -195,7 +206,7 @@ def _stuck(fed: FedItem, fact: WorkStuck) -> FedItem:
 
 
 def _unstuck(fed: FedItem, fact: WorkUnstuck) -> FedItem:
-    return replace(fed, state="queued", note="") if fact.owned else _fenced(fed, "open")
+    return changed(fed, state="queued", note="") if fact.owned else _fenced(fed, "open")
 
 
 def _submitted(fed: FedItem, _: ResultSubmitted) -> FedItem:
@@ -225,11 +236,11 @@ def _approved(fed: FedItem, fact: ExecutionApproved) -> FedItem:
         return fed
     # Any of several approvals opens the gate.
     until = fact.until if fed.approved_until is None else max(fed.approved_until, fact.until)
-    return replace(fed, approved_until=until)
+    return changed(fed, approved_until=until)
 
 
 def _usage(fed: FedItem, fact: UsageRecorded) -> FedItem:
-    return replace(fed, left=fact.left)
+    return changed(fed, left=fact.left)
 
 
 def _child(fed: FedItem, fact: ChildMissionCreated) -> FedItem:
@@ -261,7 +272,7 @@ _ON_ITEM: Final[Mapping[type[GroupFact], Callable[[FedItem, Any], FedItem]]] = {
 def _evolve_authorized(state: LedgerState, group_id: str, fact: WorkAuthorized) -> None:
     feed, node = state.feeds[group_id], fact.node
     feed.nodes[node.node_id] = node
-    state.feeds[group_id] = replace(feed, shape=feed.shape + 1)
+    state.feeds[group_id] = changed(feed, shape=feed.shape + 1)
     fed = FedItem(mission_id=fact.mission_id, since=fact.at)
     item = WorkItem(graph_id=group_id, node_id=node.node_id, state="open", changed_at=fact.at, fed=fed)
     state.items.setdefault(group_id, {})[node.node_id] = item
@@ -271,8 +282,8 @@ def _evolve_dependency(state: LedgerState, group_id: str, fact: DependencyAdded)
     feed = state.feeds[group_id]
     node = feed.nodes.get(fact.node_id)
     if node is not None and fact.dependency_id not in node.depends_on:
-        feed.nodes[fact.node_id] = replace(node, depends_on=(*node.depends_on, fact.dependency_id))
-        state.feeds[group_id] = replace(feed, shape=feed.shape + 1)
+        feed.nodes[fact.node_id] = changed(node, depends_on=(*node.depends_on, fact.dependency_id))
+        state.feeds[group_id] = changed(feed, shape=feed.shape + 1)
 
 
 def _evolve_accepted(state: LedgerState, group_id: str, fact: OfferAccepted) -> None:
@@ -280,7 +291,7 @@ def _evolve_accepted(state: LedgerState, group_id: str, fact: OfferAccepted) -> 
     members = state.feeds[group_id].members
     member = members.get(fact.agent_id)
     if member is not None and member.status == "provisional":
-        members[fact.agent_id] = replace(member, status="active", epoch=member.epoch + 1)
+        members[fact.agent_id] = changed(member, status="active", epoch=member.epoch + 1)
     _evolve_item(state, group_id, fact)
 
 
@@ -289,8 +300,8 @@ def _evolve_mission_ended(state: LedgerState, group_id: str, fact: MissionEnded)
     feed = state.feeds[group_id]
     to: FedState = "cancelled" if fact.outcome == "cancelled" else "failed"
     for item, fed in list(_unfinished(state, group_id, fact.mission_id)):
-        _settle(state, group_id, item, replace(_fenced(fed, to, f"Mission {fact.outcome}"), since=fact.at), fact)
-    state.feeds[group_id] = replace(feed, shape=feed.shape + 1, ended=(*feed.ended, fact.mission_id))
+        _settle(state, group_id, item, changed(_fenced(fed, to, f"Mission {fact.outcome}"), since=fact.at), fact)
+    state.feeds[group_id] = changed(feed, shape=feed.shape + 1, ended=(*feed.ended, fact.mission_id))
 
 
 def _unfinished(state: LedgerState, group_id: str, mission_id: str) -> Iterator[tuple[WorkItem, FedItem]]:
@@ -303,19 +314,19 @@ def _evolve_membership(state: LedgerState, group_id: str, fact: MembershipChange
     members = state.feeds[group_id].members
     before = members.get(fact.agent_id)
     if fact.status == "ended" and before is not None:
-        members[fact.agent_id] = replace(before, status="ended", epoch=before.epoch + 1)
+        members[fact.agent_id] = changed(before, status="ended", epoch=before.epoch + 1)
     else:
         members[fact.agent_id] = Member(epoch=fact.epoch, status=fact.status, roles=fact.roles)
 
 
 def _evolve_coordinator(state: LedgerState, group_id: str, fact: CoordinatorAssigned) -> None:
     feed = state.feeds[group_id]
-    state.feeds[group_id] = replace(feed, coordinator=fact.agent_id, coordinator_epoch=fact.epoch)
+    state.feeds[group_id] = changed(feed, coordinator=fact.agent_id, coordinator_epoch=fact.epoch)
 
 
 def _evolve_archived(state: LedgerState, group_id: str, _: GroupArchived) -> None:
     feed = state.feeds[group_id]
-    state.feeds[group_id] = replace(feed, archived=True, shape=feed.shape + 1)
+    state.feeds[group_id] = changed(feed, archived=True, shape=feed.shape + 1)
 
 
 _ON_GROUP: Final[Mapping[type[GroupFact], Callable[[LedgerState, str, Any], None]]] = {

@@ -12,6 +12,7 @@ from typing import Literal
 from metagit_mcp.domain.tasks import Approval, Risk, Urgency
 from metagit_mcp.domain.value import value
 
+CapacityStatus = Literal["available", "queued", "constrained", "blocked"]
 FedState = Literal["open", "offered", "queued", "active", "blocked", "submitted", "verified", "failed", "cancelled"]
 
 
@@ -39,10 +40,11 @@ class Contract:
 
 @value
 class Offer:
-    """Who may accept a WorkItem, and until when."""
+    """Who may accept a WorkItem, until when, and who of them turned it down here."""
 
     candidates: tuple[str, ...]
     until: datetime
+    declined_by: tuple[str, ...] = ()
 
 
 @value
@@ -108,13 +110,26 @@ class Proposal:
 
 
 @value
+class Told:
+    """What the Group was told last of the start and the end of work, and when that started, once it has."""
+
+    at: datetime
+    start_from: datetime
+    start_to: datetime
+    completion: datetime
+    capacity_status: CapacityStatus
+    started: datetime | None = None
+
+
+@value
 class Feed:
     """A Group as its log told so far. `cursor` is the highest sequence up to which all of it was applied.
 
     The log is visible from `first` on; where it is `filtered`, what is missing between two Events is not visible at
     all. `nodes` are the contracts, by WorkItem; `outbox` what was proposed and not answered, oldest first. `shape`
-    grows whenever a node changes, and `ended` are the Missions that are over. The dictionaries are changed by
-    `feeding.py` and `outbox.py` alone.
+    grows whenever a node changes, and `ended` are the Missions that are over. `told` is what was told of work that goes
+    on, and `came_true` and `failed_to` count what became of that. The dictionaries are changed by `feeding.py` and
+    `outbox.py` alone.
     """
 
     group_id: str
@@ -129,3 +144,6 @@ class Feed:
     members: dict[str, Member] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
     outbox: dict[str, Proposal] = field(default_factory=dict)
+    told: dict[str, Told] = field(default_factory=dict)
+    came_true: int = 0
+    failed_to: int = 0

@@ -4,9 +4,10 @@ Knows neither the JSON of the Events (wire/group_events.py) nor what follows fro
 place in the Group's log, `at` the time that the log gives, `cause` the action id of the Command behind it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from metagit_mcp.domain.feeds import Contract
 from metagit_mcp.domain.value import value
@@ -281,3 +282,23 @@ _Ends = WorkStuck | WorkUnstuck | ResultSubmitted | ResultVerified | WorkLost | 
 _OfTheGroup = MissionEnded | MembershipChanged | CoordinatorAssigned | GroupArchived
 GroupFact = _Offers | _Runs | _Ends | _OfTheGroup
 FACT_SHAPES = get_args(GroupFact)
+
+
+class ByKind:
+    """Has a fact read as the shape that its kind names: trying one after another takes six times as long."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(union: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - asked for by pydantic under this name
+        """Return how to tell the shapes apart, in the words of pydantic."""
+        choices = {_kind_of(shape): handler.generate_schema(shape) for shape in get_args(union)}
+        return {"type": "tagged-union", "discriminator": "kind", "choices": choices}
+
+    @staticmethod
+    def __get_pydantic_json_schema__(schema: Any, handler: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - as above
+        """Return what a schema says of it: any of the shapes, each with its own kind."""
+        return handler({"type": "union", "choices": list(schema["choices"].values())})
+
+
+def _kind_of(shape: Any) -> str:  # noqa: ANN401 - any of the shapes
+    (kind,) = (each.default for each in fields(shape) if each.name == "kind")
+    return str(kind)

@@ -65,3 +65,8 @@ def is_earlier(end: Expiry, other: Expiry) -> bool:
     if end.boot_id and end.boot_id == other.boot_id:
         return end.ticks_ms < other.ticks_ms
     return end.at < other.at
+
+
+def instant_text(at: datetime) -> str:
+    """Return an aware instant as RFC 3339 in UTC, to the second."""
+    return at.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"

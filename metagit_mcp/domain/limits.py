@@ -103,3 +103,18 @@ class GatePolicy:
     approval_required_for: tuple[Risk, ...] = field(
         default=("high_risk", "destructive"), metadata=told("Risks of a node that a person must approve.")
     )
+
+
+@value
+class DisclosurePolicy:
+    """What an estimate for a Group's Coordinator assumes of all others, in place of what is known of them."""
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+    max_groups: Annotated[int, Interval(ge=1, le=1_000_000)] = field(
+        default=8, metadata=told("Groups that get work until then, the one that is told and all of `groups` included.")
+    )
+    max_cost: Annotated[int, Interval(ge=1, le=1_000_000)] = field(
+        default=16, metadata=told("The most units that a node costs in the end, unless its own estimate says more.")
+    )
+    seconds_per_unit: int = _seconds(60, "The most seconds that a slot is taken for each unit of cost.")

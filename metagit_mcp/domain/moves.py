@@ -46,6 +46,9 @@ def moved(item: WorkItem, event: Any, to: WorkState, **fields: Any) -> WorkItem:
     """Return the item in another state; who owns it, until when and under which lease is said anew each time."""
     seen_at: datetime | None = getattr(event, "seen_at", None)
     fresh = {"owner": None, "owner_session": 0, "until": None, "lease_id": None, "note": "", **fields}
+    if to == "open" and item.fed is not None and item.fed.state == "blocked":
+        # Whoever lets go of the work of a Group does not unblock it: that is the Group's to say.
+        to, fresh["note"] = "blocked", item.fed.note
     return replace(item, state=to, changed_at=_changed_at(item, event.at, seen_at), **fresh)
 
 

@@ -4,8 +4,9 @@ A proposal follows from an event of the ledger, so it is as durable as the act i
 it, the act is provisional: it stands here, and the log decides (work.md §6).
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from metagit_mcp.domain.events import (
@@ -20,11 +21,14 @@ from metagit_mcp.domain.events import (
 )
 from metagit_mcp.domain.feed_events import EstimatePublished, OfferDeclined
 from metagit_mcp.domain.feeds import FedItem, Feed, Proposal, ProposedCommand
+from metagit_mcp.domain.forecasts import judge
 from metagit_mcp.domain.group_facts import GroupFact
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.state import LedgerState
-from metagit_mcp.domain.work import WorkItem
+from metagit_mcp.domain.work import WorkItem, WorkState
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS: Final = 20
 # The Command that a fact answers.
 _ANSWERED: Final[Mapping[str, ProposedCommand]] = {
     "accepted": "work.accept_offer",
@@ -38,6 +42,15 @@ _ANSWERED: Final[Mapping[str, ProposedCommand]] = {
 _FINISHED: Final = ("verified", "failed", "cancelled")
 # What is told and answered by no Event.
 _TOLD_ONLY: Final = ("work.decline_offer", "schedule.estimate")
+# The state that an act has led to here.
+_LEADS_TO: Final[Mapping[ProposedCommand, WorkState]] = {
+    "work.accept_offer": "queued",
+    "work.start": "active",
+    "work.checkpoint": "queued",
+    "work.block": "blocked",
+    "work.submit": "submitted",
+    "work.fail": "parked",
+}
 # The state of the log in which confirmed work of ours goes on.
 _AGREES: Final = ("queued", "active", "blocked", "submitted")
 
@@ -47,53 +60,81 @@ _AGREES: Final = ("queued", "active", "blocked", "submitted")
 
 def answered_by(feed: Feed, item: WorkItem, fed: FedItem, fact: GroupFact) -> None:
     """Take from the outbox what a fact answers, and whatever the log no longer lets happen."""
+    if fed.state in _FINISHED or fact.kind == "offered":
+        feed.told.pop(item.node_id, None)
     if not feed.outbox:
         return
     own = [each for each in feed.outbox.values() if each.node_id == item.node_id]
-    asked = _ANSWERED.get(fact.kind)
-    answered = next((each for each in own if each.command == asked), None)
     if fed.state in _FINISHED:
         gone = own
-    elif any(not _may_happen(each, item, fed) for each in own if each.command not in _TOLD_ONLY):
-        gone = [each for each in own if each.command != "schedule.estimate"]
     else:
-        gone = [] if answered is None else [answered]
-    if fact.kind in {"offered", "accepted"}:
+        gone = [each for each in own if each.command not in _TOLD_ONLY and not _may_happen(each, fed)]
+        asked = _ANSWERED.get(fact.kind)
+        gone += [each for each in own if each.command == asked and each not in gone][:1]
+    if fact.kind == "offered" or fed.offer is None:
         gone += [each for each in own if each.command == "work.decline_offer" and each not in gone]
     for each in gone:
         del feed.outbox[each.action_id]
 
 
-def _may_happen(proposal: Proposal, item: WorkItem, fed: FedItem) -> bool:
+def _may_happen(proposal: Proposal, fed: FedItem) -> bool:
     """Say whether the log, as it is now, leaves the act its ownership: an offer to this agent, or the very epoch."""
     if fed.owner is not None:
-        return (fed.owner, fed.ownership_epoch) == (proposal.agent_id, item.ownership_epoch)
-    is_next = item.ownership_epoch == fed.ownership_epoch + 1
+        return (fed.owner, fed.ownership_epoch) == (proposal.agent_id, proposal.ownership_epoch)
+    is_next = proposal.ownership_epoch == fed.ownership_epoch + 1
     return is_next and fed.offer is not None and proposal.agent_id in fed.offer.candidates
 
 
 def stands(feed: Feed, item: WorkItem, fed: FedItem) -> bool:
     """Say whether what agents did here is still so: it waits for its answer, or the log agrees with it."""
-    if any(each.node_id == item.node_id and each.command not in _TOLD_ONLY for each in feed.outbox.values()):
+    if any(_carries(each, item) for each in feed.outbox.values()):
         return True
+    return _agrees(item, fed)
+
+
+def _carries(proposal: Proposal, item: WorkItem) -> bool:
+    """Say whether an item is what it is by a proposal that waits: of its owner, or of the last where it has none."""
+    if proposal.command in _TOLD_ONLY or proposal.node_id != item.node_id:
+        return False
+    is_owners = item.owner == proposal.agent_id or (item.owner is None and item.state in {"blocked", "parked"})
+    return is_owners and proposal.ownership_epoch == item.ownership_epoch
+
+
+def _agrees(item: WorkItem, fed: FedItem) -> bool:
     if item.state not in _AGREES or item.owner is None:
         return False
     return (item.state, item.owner, item.ownership_epoch) == (fed.state, fed.owner, fed.ownership_epoch)
 
 
+def stands_refused(feed: Feed, item: WorkItem, fed: FedItem) -> bool:
+    """Say whether an item is still so after a Command was refused: by what waits from before it, or by the log."""
+    before = [each for each in feed.outbox.values() if _carries(each, item)]
+    return _agrees(item, fed) if not before else _LEADS_TO[before[-1].command] == item.state
+
+
 def withdraw(feed: Feed, action_id: str, *, refused: bool) -> Proposal | None:
-    """Take a proposal out of the outbox and return it, with all of its node that rests on it where it was refused.
+    """Take a proposal out of the outbox and return it; where it was refused, with all that rests on it.
 
     One that an Event is to answer stays where it was only delivered: then None.
     """
     proposal = feed.outbox[action_id]
     if not refused and proposal.command not in _TOLD_ONLY:
         return None
+    since = [*feed.outbox.values()]
     del feed.outbox[action_id]
-    for each in [*feed.outbox.values()] if proposal.command not in _TOLD_ONLY else ():
-        if each.node_id == proposal.node_id and each.command not in _TOLD_ONLY:
+    for each in since[since.index(proposal) + 1 :] if proposal.command not in _TOLD_ONLY else ():
+        if each.command not in _TOLD_ONLY and _ownership(each) == _ownership(proposal):
             del feed.outbox[each.action_id]
     return proposal
+
+
+def _ownership(proposal: Proposal) -> tuple[str, str, int]:
+    return proposal.node_id, proposal.agent_id, proposal.ownership_epoch
+
+
+def is_told_only(proposal: Proposal) -> bool:
+    """Say whether no Event will answer a proposal: that it was delivered is the end of it."""
+    return proposal.command in _TOLD_ONLY
 
 
 # --- what is proposed ------------------------------------------------------------------------------------------------
@@ -101,6 +142,7 @@ def withdraw(feed: Feed, action_id: str, *, refused: bool) -> Proposal | None:
 
 def propose(state: LedgerState, event: Event, group_id: str) -> None:
     """Put into the Group's outbox what an event of the ledger, which happened just now, asks it for."""
+    judge(state, event, group_id)
     asking = _ASKING.get(type(event))
     if asking is not None:
         feed = state.feeds[group_id]
@@ -109,9 +151,11 @@ def propose(state: LedgerState, event: Event, group_id: str) -> None:
 
 
 def _accepting(state: LedgerState, feed: Feed, event: WorkAccepted) -> Iterator[Proposal]:
+    _reconsider(feed, event.node_id, event.agent_id)
     # An id of its own: the same agent may accept again under the same epoch, if its first acceptance was refused.
-    action_id = f"accept:{event.node_id}:{event.ownership_epoch}:{_micros(event.at)}"
-    yield _proposal(state, feed, event.node_id, event.agent_id, "work.accept_offer", event.at, action_id)
+    told = (event.node_id, event.agent_id, str(event.ownership_epoch), _micros(event.at))
+    names = (state, feed, event.node_id, event.agent_id)
+    yield _proposal(*names, "work.accept_offer", event.at, action_id("work.accept_offer", *told))
 
 
 def _starting(state: LedgerState, feed: Feed, event: WorkStarted) -> Iterator[Proposal]:
@@ -122,12 +166,24 @@ def _starting(state: LedgerState, feed: Feed, event: WorkStarted) -> Iterator[Pr
         # The Group has this run already: this workspace lost its lease, not the Group.
         return
     names = (state, feed, lease.node_id, lease.agent_id)
-    is_asked = any(
-        each.command == "work.accept_offer" for each in feed.outbox.values() if each.node_id == lease.node_id
-    )
-    if not is_owner and not is_asked:
-        yield _proposal(*names, "work.accept_offer", event.at, f"{lease.lease_id}:accept")
-    yield _proposal(*names, "work.start", event.at, f"{lease.lease_id}:start")
+    _reconsider(feed, lease.node_id, lease.agent_id)
+    own = (lease.node_id, lease.agent_id, lease.ownership_epoch)
+    waiting = [each.command for each in feed.outbox.values() if _ownership(each) == own]
+    waiting = [each for each in waiting if each not in _TOLD_ONLY]
+    if waiting[-1:] == ["work.start"]:
+        # It is asked for this run already: a lease of ours ended meanwhile.
+        return
+    if not is_owner and "work.accept_offer" not in waiting:
+        yield _proposal(*names, "work.accept_offer", event.at, action_id("work.accept_offer", lease.lease_id))
+    yield _proposal(*names, "work.start", event.at, action_id("work.start", lease.lease_id))
+
+
+def _reconsider(feed: Feed, node_id: str, agent_id: str) -> None:
+    """Take back that the agent turns the offer down, where nobody told its Group yet."""
+    said = ("work.decline_offer", node_id, agent_id)
+    for each in [*feed.outbox.values()]:
+        if (each.command, each.node_id, each.agent_id) == said:
+            del feed.outbox[each.action_id]
 
 
 def _setting_aside(state: LedgerState, feed: Feed, event: WorkPaused | WorkReleased) -> Iterator[Proposal]:
@@ -154,9 +210,9 @@ def _failing(state: LedgerState, feed: Feed, event: WorkParked) -> Iterator[Prop
 
 
 def _declining(state: LedgerState, feed: Feed, event: OfferDeclined) -> Iterator[Proposal]:
-    action_id = f"decline:{event.node_id}:{_micros(event.at)}"
     names = (state, feed, event.node_id, event.agent_id)
-    yield _proposal(*names, "work.decline_offer", event.at, action_id, declineReason=event.reason)
+    own = action_id("work.decline_offer", event.node_id, event.agent_id, _micros(event.at))
+    yield _proposal(*names, "work.decline_offer", event.at, own, declineReason=event.reason)
 
 
 def _estimating(state: LedgerState, feed: Feed, event: EstimatePublished) -> Iterator[Proposal]:
@@ -164,19 +220,18 @@ def _estimating(state: LedgerState, feed: Feed, event: EstimatePublished) -> Ite
     for each in [*feed.outbox.values()]:
         if (each.command, each.node_id) == ("schedule.estimate", event.node_id):
             del feed.outbox[each.action_id]
-    action_id = f"estimate:{event.node_id}:{_micros(event.at)}"
     names = (state, feed, event.node_id, event.agent_id)
     yield _proposal(
         *names,
         "schedule.estimate",
         event.at,
-        action_id,
-        estimatedStart=_text(event.start_to),
-        estimatedStartFrom=_text(event.start_from),
-        estimatedCompletion=_text(event.completion),
+        action_id("schedule.estimate", event.node_id, _micros(event.at)),
+        estimatedStart=instant_text(event.start_to),
+        estimatedStartFrom=instant_text(event.start_from),
+        estimatedCompletion=instant_text(event.completion),
         confidence=f"{event.confidence_percent / 100:.2f}",
         capacityStatus=event.capacity_status,
-        lastCalculatedAt=_text(event.at),
+        lastCalculatedAt=instant_text(event.at),
     )
 
 
@@ -198,8 +253,18 @@ def _ended(state: LedgerState, feed: Feed, event: Any, command: ProposedCommand,
     closed = state.closed[event.lease_id]
     fed = _fed(state, feed, closed.node_id)
     cited = {} if fed.lease_id is None else {"executionLeaseId": fed.lease_id}
-    action_id = f"{event.lease_id}:{command.removeprefix('work.')}"
-    return _proposal(state, feed, closed.node_id, closed.agent_id, command, event.at, action_id, **cited, **given)
+    own = action_id(command, event.lease_id)
+    return _proposal(state, feed, closed.node_id, closed.agent_id, command, event.at, own, **cited, **given)
+
+
+def action_id(command: ProposedCommand, *follows_from: str) -> str:
+    """Return the id of a proposal: its Command, and a digest of what it follows from.
+
+    A lease id is the right to report, so that it must not be told to whoever reads an outbox.
+    """
+    told = "".join(f"{len(part)}:{part}," for part in follows_from)
+    digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{command.partition('.')[2]}:{digest[:_DIGITS]}"
 
 
 def _proposal(
@@ -209,12 +274,12 @@ def _proposal(
     agent_id: str,
     command: ProposedCommand,
     at: datetime,
-    action_id: str,
+    own: str,
     **given: Any,  # noqa: ANN401 - any JSON value
 ) -> Proposal:
     member, session = feed.members.get(agent_id), state.sessions.get(agent_id)
     return Proposal(
-        action_id=action_id,
+        action_id=own,
         command=command,
         at=at,
         node_id=node_id,
@@ -234,9 +299,5 @@ def _fed(state: LedgerState, feed: Feed, node_id: str) -> FedItem:
     return fed
 
 
-def _micros(at: datetime) -> int:
-    return int((at - _EPOCH).total_seconds() * 1_000_000)
-
-
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+def _micros(at: datetime) -> str:
+    return str((at - _EPOCH) // timedelta(microseconds=1))

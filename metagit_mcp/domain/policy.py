@@ -14,6 +14,7 @@ from annotated_types import Interval
 
 from metagit_mcp.domain.limits import (
     AgentPolicy,
+    DisclosurePolicy,
     GatePolicy,
     LeasePolicy,
     Limit,
@@ -213,6 +214,7 @@ class SchedulePolicy:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     gates: GatePolicy = field(default_factory=GatePolicy)
     affinity: AffinityPolicy = field(default_factory=AffinityPolicy)
+    disclosure: DisclosurePolicy = field(default_factory=DisclosurePolicy)
 
 
 WEIGHT_NAMES: Final = tuple(each.name for each in fields(Weights))

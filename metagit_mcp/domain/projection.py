@@ -5,12 +5,12 @@ stale copy (work.md §1, Files and log).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from metagit_mcp.domain.fed_graph import status_as_told
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode, is_parked
-from metagit_mcp.domain.value import value
+from metagit_mcp.domain.value import changed, value
 from metagit_mcp.domain.work import FINISHED_STATES, WorkItem, WorkState
 
 _STATUS_OF: Final[Mapping[WorkState, str]] = {
@@ -113,7 +113,12 @@ def is_parked_elsewhere(item: WorkItem | None, node: TaskNode) -> bool:
 
 def as_known(node: TaskNode, item: WorkItem | None) -> TaskNode:
     """Return the node with the status that counts: the ledger's, unless the file tells of a newer act."""
+    if item is not None and item.fed is not None:
+        status, reason = status_as_told(item, item.fed) or _STATUS_OF[item.state], _reason(item)
+        if (node.status, node.blocker_reason) == (status, reason):
+            return node
+        return changed(node, status=status, blocker_reason=reason)
     if item is None or not is_due(item, node):
         return node
     shown = projection(item, node)
-    return replace(node, status=shown.status, blocker_reason=shown.blocker_reason)
+    return changed(node, status=shown.status, blocker_reason=shown.blocker_reason)

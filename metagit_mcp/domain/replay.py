@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from metagit_mcp.domain.events import KIND_OF, Event, WorkStarted
 from metagit_mcp.domain.evolve import evolve
+from metagit_mcp.domain.feed_events import GroupEventsApplied
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.shares import ROOT
 from metagit_mcp.domain.state import LedgerState
-from metagit_mcp.domain.verdict import instant_text
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import StoreCorrupt
 
@@ -44,11 +45,24 @@ def happen(state: LedgerState, event: Event) -> NodeKey | None:
         ) from None
 
 
+def weight_of(event: Event) -> int:
+    """Return how much it takes to fold an event: one that tells what happened to a Group counts for each fact."""
+    return max(1, len(event.facts)) if isinstance(event, GroupEventsApplied) else 1
+
+
+def nodes_told(event: Event) -> Iterator[NodeKey]:
+    """Yield the nodes that facts of a Group are about; what is about more makes the Group another graph."""
+    if isinstance(event, GroupEventsApplied):
+        told = (getattr(fact, "node_id", None) for fact in event.facts)
+        yield from ((event.group_id, node_id) for node_id in told if node_id is not None)
+
+
 def told_by(event: Event) -> Iterator[NodeKey]:
     """Yield what else an event tells of: Groups of its pool (with no node), and nodes that came or ceased to wait.
 
     Whoever did not decide it has to look at them again, even where they are as they were before.
     """
+    yield from nodes_told(event)
     change = event.change if isinstance(event, PoolRested) else None
     if isinstance(event, WorkStarted) and event.dispatch is not None:
         change = event.dispatch.pick

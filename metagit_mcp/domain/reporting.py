@@ -230,6 +230,9 @@ class _Report:
 
     def _failed(self) -> Iterator[Event]:
         lease, limited = self._lease, self._command.rate_limited
+        if self._item.fed is not None:
+            yield from self._failed_in_its_group()
+            return
         if limited is not None:
             held = lease.holding
             # The closure holds back whatever uses the resource, and its end or a success lets it go.
@@ -245,6 +248,16 @@ class _Report:
             return
         retry_at = later(self._now.wall, backoff_seconds(self._policy, failures))
         yield WorkFailed(at=self._now.wall, lease_id=lease.lease_id, note=note, retry_at=retry_at)
+
+    def _failed_in_its_group(self) -> Iterator[Event]:
+        """End the work for this agent: whether it is tried again is the Coordinator's to say.
+
+        Where a resource turned the agent away the work stays its own, from where it stands.
+        """
+        if self._command.rate_limited is not None:
+            yield from self._released()
+        else:
+            yield WorkParked(at=self._now.wall, lease_id=self._lease.lease_id, note=self._note())
 
     def _released(self) -> Iterator[Event]:
         yield WorkReleased(

@@ -119,7 +119,8 @@ class LoadedGraph:
     """A graph as read from its file. The file name decides `graph_id`.
 
     `graph` is None when the file as a whole cannot be used; `defects` names what is wrong with single nodes
-    (node_id → field and rule), which are then never offered; `digest` changes when the content does.
+    (node_id → field and rule), which are then never offered; `digest` changes when the content does. `is_fed`: no
+    file has it, but the log of a Group (fed_graph.py).
     """
 
     graph_id: str
@@ -127,6 +128,7 @@ class LoadedGraph:
     digest: str = ""
     defects: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    is_fed: bool = False
 
 
 def effective_tokens(node: TaskNode) -> int:

@@ -9,6 +9,8 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 LONGEST_ID = 255
 ID_PATTERN = r"^[\w.-]+$"
 AGENT_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.:/@-]*$"
+# The id of a node or Group of either kind: one that names a file, or one of a Group that is fed by Events.
+ANY_ID_PATTERN = r"^(?:[\w.-]+|[A-Za-z0-9_][A-Za-z0-9_.:/@-]*)$"
 _ID = re.compile(r"[\w.-]+\Z")
 _NAME = re.compile(r"[\w.:/@+-]+\Z")
 
@@ -39,9 +41,14 @@ def is_id(text: str) -> bool:
     return text.isascii() or all(unicodedata.category(mark) != "No" for mark in text)
 
 
+def is_any_id(text: str) -> bool:
+    """Say whether `text` may name a node or Group, be it of a file or of Events. It may hold slashes: it is no path."""
+    return is_id(text) or is_agent_id(text)
+
+
 def shown_id(text: str) -> str:
     """Return an id as it may stand in a reason; anything that is no id is named as such instead of quoted."""
-    return text if is_id(text) else "(not a valid id)"
+    return text if is_any_id(text) else "(not a valid id)"
 
 
 def shown_name(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields
-from typing import Any, NoReturn, TypeVar, dataclass_transform
+from typing import Any, Final, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -52,6 +52,36 @@ def _filled(field: "Field[Any]", known: dict[str, Any]) -> tuple[str, str]:
         return name, f"self.{name} = {name}"
     known[f"_default_{name}"] = field.default
     return f"{name}=_default_{name}", f"self.{name} = {name}"
+
+
+_CHANGING: Final[dict[type[Any], Callable[..., Any]]] = {}
+
+
+def changed(item: T, **given: object) -> T:
+    """Return a value that is derived from nothing, with some fields replaced: a quarter of what `replace` takes."""
+    change = _CHANGING.get(type(item))
+    if change is None:
+        change = _CHANGING[type(item)] = _changing(type(item))
+    copy: T = change(item, **given)
+    return copy
+
+
+def _changing(made: type[Any]) -> Callable[..., Any]:
+    """Return what makes a changed copy, while that is still of a class that is not frozen, as in `_filling`."""
+    known: dict[str, Any] = {
+        "_become": object.__dict__["__class__"].__set__,
+        "_draft": type(made.__name__, (), {"__slots__": made.__slots__}),
+        "_made": made,
+        "_new": object.__new__,
+        "_MISSING": MISSING,
+    }
+    names = [field.name for field in fields(made)]
+    asked = "".join(f", {name}=_MISSING" for name in names)
+    body = ["copy = _new(_draft)", *(f"copy.{name} = self.{name} if {name} is _MISSING else {name}" for name in names)]
+    text = f"def change(self, *{asked}):\n " + "\n ".join([*body, "_become(copy, _made)", "return copy"])
+    exec(text, known)  # noqa: S102 - the names of fields only, as above
+    change: Callable[..., Any] = known["change"]
+    return change
 
 
 def _refuse_to_set(_: object, name: str, __: object) -> NoReturn:

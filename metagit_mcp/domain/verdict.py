@@ -6,6 +6,7 @@ It also words the refusals that several commands share, each with the node's sto
 from typing import Any, Final
 
 from metagit_mcp.domain.events import Event
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.transitions import Trigger, may, triggers_from
 from metagit_mcp.domain.value import value
@@ -27,11 +28,6 @@ class Decided:
     events: tuple[Event, ...] = ()
     lease_id: str | None = None
     refusal: MetagitError | None = None
-
-
-def instant_text(at: Any) -> str:  # noqa: ANN401 - any instant
-    """Return an instant as RFC 3339 in UTC, to the second."""
-    return str(at.isoformat(timespec="seconds")).removesuffix("+00:00") + "Z"
 
 
 def story(item: WorkItem | None) -> dict[str, Any]:
@@ -59,6 +55,15 @@ def refuse_trigger(item: WorkItem | None, graph_id: str, node_id: str, trigger: 
         InvalidStateTransition: with the state, the trigger, the triggers there are, and the node's story.
     """
     state = "open" if item is None else item.state
+    if item is not None and item.fed is not None and _is_of_its_group(item, trigger):
+        raise InvalidStateTransition(
+            f"Node {node_id} is work of Group {graph_id}, whose Coordinator decides on this.",
+            hint="What it decides comes with the Group's log; metagit-mcp group show tells how far that was taken in.",
+            graph_id=graph_id,
+            node_id=node_id,
+            trigger=trigger,
+            **story(item),
+        )
     if not may(state, trigger):
         allowed = triggers_from(state)
         raise InvalidStateTransition(
@@ -72,6 +77,12 @@ def refuse_trigger(item: WorkItem | None, graph_id: str, node_id: str, trigger: 
         )
 
 
+def _is_of_its_group(item: WorkItem, trigger: Trigger) -> bool:
+    """Say whether that is decided in the log of the Group; to take work from its owner here is not."""
+    return trigger in _OF_ITS_GROUP or (trigger == "revoke" and item.state == "blocked" and item.owner is None)
+
+
+_OF_ITS_GROUP: Final = frozenset({"accept_result", "reject_result", "retry"})
 # What a person or an agent can do about work in a state; the rest happens by itself.
 _WAY_ON: Final = {
     "open": "metagit_schedule_next with claim=true gives work to do.",

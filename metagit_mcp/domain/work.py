@@ -238,6 +238,13 @@ class Answered:
     reply: str
 
 
+def owner_of(item: WorkItem) -> str | None:
+    """Return who owns queued work, as is known here or as the log of its Group says."""
+    if item.state == "open" and item.fed is not None and item.fed.state == "queued":
+        return item.fed.owner
+    return item.owner if item.state == "queued" else None
+
+
 def added(one: Usage, other: Usage) -> Usage:
     """Return two usages together; nothing grows past what a number in a file may be."""
     most = 1_000_000_000
@@ -263,5 +270,4 @@ def over_budget(budget: Mapping[str, int] | None, spent: Usage) -> str | None:
 
 def is_exhausted(budget: Mapping[str, int] | None, spent: Usage) -> bool:
     """Say whether nothing is left of some budgeted figure, so that the work may not go on."""
-    limits = budget or {}
-    return any(name in limits and getattr(spent, name) >= limits[name] for name in USAGE_NAMES)
+    return any(name in USAGE_NAMES and getattr(spent, name) >= most for name, most in (budget or {}).items())

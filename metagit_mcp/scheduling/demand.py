@@ -8,7 +8,7 @@ from typing import Final
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import value
-from metagit_mcp.domain.work import WorkItem
+from metagit_mcp.domain.work import WorkItem, owner_of
 
 # Name and units of each resource, by name.
 Units = tuple[tuple[str, int], ...]
@@ -20,7 +20,8 @@ class Demand:
     """What a node needs from the moment, the same for all nodes of one lane of the queue.
 
     `touches` are the fixed beginnings of its globs; `owner` is the agent that owns the queued node, `shunned_by` who
-    gave it back and gets it only when nothing else is left; `exhausted`: nothing is left of its budget.
+    gave it back and gets it only when nothing else is left; `exhausted`: nothing is left of its budget. `offered_to`
+    are the only agents that may accept it; empty: anybody may.
     """
 
     repository: str
@@ -32,6 +33,7 @@ class Demand:
     owner: str | None = None
     shunned_by: tuple[str, ...] = ()
     exhausted: bool = False
+    offered_to: tuple[str, ...] = ()
 
     @property
     def is_contended(self) -> bool:
@@ -39,10 +41,9 @@ class Demand:
         return bool(self.uses or self.exclusive or self.touches)
 
 
+_NOBODY: Final = (None, (), ())
 # What decides a demand, as the node and the ledger spell it: the arguments of `demand_spelt`.
-Spelling = tuple[
-    str | None, str | None, tuple[str, ...] | None, int | None, "_Contended | None", str | None, tuple[str, ...], bool
-]
+Spelling = tuple[str | None, str | None, tuple[str, ...] | None, int | None, "_Contended | None", "_Agents", bool]
 
 
 def spelling_of(node: TaskNode, item: WorkItem | None = None, *, exhausted: bool = False) -> Spelling:
@@ -50,8 +51,8 @@ def spelling_of(node: TaskNode, item: WorkItem | None = None, *, exhausted: bool
     contended = None
     if node.uses or node.exclusive or node.touches:
         contended = (_units(node.uses), node.exclusive, node.touches)
-    owner, shunned_by = (None, ()) if item is None else _claims(item)
-    return (node.repository, node.project, node.capabilities, node.slots, contended, owner, shunned_by, exhausted)
+    agents = _NOBODY if item is None else (owner_of(item), item.released_by, offered_to(item))
+    return (node.repository, node.project, node.capabilities, node.slots, contended, agents, exhausted)
 
 
 def demand_of(node: TaskNode, item: WorkItem | None = None, *, exhausted: bool = False) -> Demand:
@@ -59,8 +60,10 @@ def demand_of(node: TaskNode, item: WorkItem | None = None, *, exhausted: bool =
     return demand_spelt(*spelling_of(node, item, exhausted=exhausted))
 
 
-def _claims(item: WorkItem) -> tuple[str | None, tuple[str, ...]]:
-    return item.owner if item.state == "queued" else None, item.released_by
+def offered_to(item: WorkItem | None) -> tuple[str, ...]:
+    """Return the only agents to whom a Group offers its work, in order; empty: there is no such offer."""
+    fed = None if item is None or item.state != "open" else item.fed
+    return () if fed is None or fed.offer is None else tuple(sorted(set(fed.offer.candidates)))
 
 
 def _units(uses: Mapping[str, int] | None) -> Units:
@@ -69,6 +72,8 @@ def _units(uses: Mapping[str, int] | None) -> Units:
 
 
 _Contended = tuple[Units, tuple[str, ...] | None, tuple[str, ...] | None]
+# Who owns it, who gave it back, and to whom alone it is offered.
+_Agents = tuple[str | None, tuple[str, ...], tuple[str, ...]]
 
 
 @lru_cache(maxsize=65_536)
@@ -78,8 +83,7 @@ def demand_spelt(
     capabilities: tuple[str, ...] | None,
     slots: int | None,
     contended: _Contended | None,
-    owner: str | None,
-    shunned_by: tuple[str, ...],
+    agents: _Agents,
     exhausted: bool,  # noqa: FBT001 - a part of the key of the cache, like the others
 ) -> Demand:
     """Return the demand that is spelt so."""
@@ -91,9 +95,10 @@ def demand_spelt(
         uses=uses,
         exclusive=tuple(sorted(set(exclusive or ()))),
         touches=scopes_of(touches or ()),
-        owner=owner,
-        shunned_by=shunned_by,
+        owner=agents[0],
+        shunned_by=agents[1],
         exhausted=exhausted,
+        offered_to=agents[2],
     )
 
 

@@ -4,19 +4,20 @@ The other half, what depends on who asks and on what else runs, is situation.py;
 are empty (`cycle.reasons_against`). Knows neither scores nor order.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from datetime import datetime
 from typing import Final, Literal
 
-from metagit_mcp.domain.approval import Approval, is_approved, needed_epoch, needs_approval
+from metagit_mcp.domain.approval import Approval, is_approved, is_gated, needed_epoch, needs_approval
+from metagit_mcp.domain.feeds import FedItem
 from metagit_mcp.domain.graph import Structure, ancestors_heard, unmet, unmet_for_good, waits_for_dependency
-from metagit_mcp.domain.instant import later
+from metagit_mcp.domain.instant import instant_text, later
 from metagit_mcp.domain.policy import SchedulePolicy, budget_for
 from metagit_mcp.domain.projection import row_instant
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, STATUSES, TaskNode, is_parked
 from metagit_mcp.domain.text import shown, shown_name
-from metagit_mcp.domain.value import value
+from metagit_mcp.domain.value import changed, value
 from metagit_mcp.domain.work import ExecutionLease, Usage, WorkItem, is_exhausted
 
 ReasonKind = Literal[
@@ -31,6 +32,7 @@ ReasonKind = Literal[
     "leased",
     "observed",
     "awaiting_review",
+    "not_offered",
     "owned",
     "paused",
     "budget_exhausted",
@@ -52,11 +54,15 @@ WAITING_THOUGH_READY: Final = frozenset({"deferred", "retry_at", "awaiting_appro
 
 @value
 class Reason:
-    """Why a node may not run: a stable kind, the ids and numbers behind it, and a person's own words if any."""
+    """Why a node may not run: a stable kind, the ids and numbers behind it, and a person's own words if any.
+
+    `bare` stands in place of the detail where nothing of other Groups may be told; None: the detail tells nothing.
+    """
 
     kind: ReasonKind
     detail: str = ""
     note: str = ""
+    bare: str | None = None
 
     @property
     def text(self) -> str:
@@ -64,6 +70,17 @@ class Reason:
         return f"{self.kind}({self.detail})" if self.detail else self.kind
 
 
+def within_group(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Return reasons as they may be told to whoever asks about the node's Group alone (ADR 0032).
+
+    Nobody who is in the way is named or counted that is of another Group: of several such, one is left.
+    """
+    bare = (each if each.bare is None else replace(each, detail=each.bare, bare=None) for each in reasons)
+    return tuple(dict.fromkeys(bare))
+
+
+# What the Group decides by its own log.
+IN_ITS_GROUP: Final = "in its Group"
 _FOR_PERSON: Final = frozenset({"awaiting_approval", "awaiting_review", "blocked", "budget_exhausted", "graph_invalid"})
 _STUCK: Final = ("cycle ", "missing dependency ", "cancelled ", "failed ", "unknown status ")
 
@@ -112,10 +129,14 @@ def intrinsic(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
     if node.status == "blocked":
         yield _blocked(node)
     yield from _too_early(rules, node)
-    if _awaits_approval(rules, node):
-        yield Reason(kind="awaiting_approval")
+    approval = _approval(rules, node)
+    if approval is not None:
+        yield approval
     if node.status == "running":
         yield _running(rules, node)
+    closed = _not_offered(rules, node)
+    if closed is not None:
+        yield closed
     if is_exhausted_node(rules, node):
         yield Reason(kind="budget_exhausted")
 
@@ -128,11 +149,43 @@ def _too_early(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:
         yield Reason(kind="retry_at", detail=instant_text(item.retry_at))
 
 
+def _approval(rules: GroupRules, node: TaskNode) -> Reason | None:
+    """Return the reason where an approval lacks: that of a person here, or the one that the Group's log tells of."""
+    item = rules.items.get(node.node_id)
+    fed = None if item is None else item.fed
+    if fed is None:
+        return Reason(kind="awaiting_approval") if _awaits_approval(rules, node) else None
+    until = fed.approved_until
+    if node.approval == "human_required" and (until is None or until <= rules.now):
+        return Reason(kind="awaiting_approval", detail=IN_ITS_GROUP)
+    # No copy of a node that no gate is for, as nearly all are.
+    is_shut = is_gated(node, rules.policy.gates) and _awaits_approval(rules, changed(node, approval=None))
+    return Reason(kind="awaiting_approval") if is_shut else None
+
+
 def _awaits_approval(rules: GroupRules, node: TaskNode) -> bool:
     if not needs_approval(node, rules.policy.gates):
         return False
     epoch = needed_epoch(rules.items.get(node.node_id))
     return not is_approved(node, rules.approvals.get(node.node_id, ()), epoch)
+
+
+def _not_offered(rules: GroupRules, node: TaskNode) -> Reason | None:
+    """Return why nobody may accept or start work of a Group's log, where that is so."""
+    item = rules.items.get(node.node_id)
+    fed = None if item is None or item.state not in {"open", "queued"} else item.fed
+    if item is None or fed is None or fed.state not in {"open", "offered", "queued"}:
+        return None
+    if item.state == "queued" and item.owner != fed.owner:
+        # Its agent has asked for it.
+        return None
+    if fed.state == "open":
+        return Reason(kind="not_offered")
+    until = fed.until if fed.offer is None else fed.offer.until
+    if until is None or until > rules.now:
+        return None
+    what = "ownership" if fed.offer is None else "offer"
+    return Reason(kind="not_offered", detail=f"{what} ended {instant_text(until)}")
 
 
 def _running(rules: GroupRules, node: TaskNode) -> Reason:
@@ -142,6 +195,8 @@ def _running(rules: GroupRules, node: TaskNode) -> Reason:
         detail = f"by {shown_name(lease.agent_id)}, until {instant_text(lease.expiry.at)}"
         return Reason(kind="leased", detail=detail)
     item = rules.items.get(node.node_id)
+    if item is not None and item.fed is not None:
+        return _running_in_its_group(item, item.fed)
     if item is not None and item.state == "submitted":
         return Reason(kind="awaiting_review")
     until = observed_until(rules, node)
@@ -153,12 +208,23 @@ def _running(rules: GroupRules, node: TaskNode) -> Reason:
     return Reason(kind="observed", detail=f"since {instant_text(since or until)}, overdue")
 
 
+def _running_in_its_group(item: WorkItem, fed: FedItem) -> Reason:
+    """Return why work may not be started that its Group's log has as under way, or as done up to a judgement."""
+    if "submitted" in {item.state, fed.state}:
+        return Reason(kind="awaiting_review", detail=IN_ITS_GROUP)
+    until = "" if fed.lease_until is None else f", until {instant_text(fed.lease_until)}"
+    return Reason(kind="leased", detail=f"by {shown_name(fed.owner or '')}{until}")
+
+
 def is_observed(rules: GroupRules, node: TaskNode) -> bool:
-    """Say whether the node runs without a lease of ours: another program started it."""
+    """Say whether the node runs without a lease of ours and takes slots: another program of this workspace started it.
+
+    What a Group's log has as under way without a lease of ours runs elsewhere.
+    """
     if node.status != "running" or node.node_id in rules.leases:
         return False
     item = rules.items.get(node.node_id)
-    return item is None or item.state != "submitted"
+    return item is None or (item.state != "submitted" and item.fed is None)
 
 
 def observed_until(rules: GroupRules, node: TaskNode) -> datetime | None:
@@ -168,16 +234,25 @@ def observed_until(rules: GroupRules, node: TaskNode) -> datetime | None:
 
 
 def is_exhausted_node(rules: GroupRules, node: TaskNode) -> bool:
-    """Say whether nothing is left of some figure of the node's budget."""
+    """Say whether nothing is left of some figure of the node's budget, by our own count or by its Group's."""
+    item = rules.items.get(node.node_id)
+    if item is not None and item.fed is not None and 0 in (item.fed.left or {}).values():
+        return True
     budget = budget_for(rules.policy, rules.graph_id, node.budget)
     if not budget:
         return False
-    item = rules.items.get(node.node_id)
     return is_exhausted(budget, Usage() if item is None else item.spent)
 
 
 def reason_for_person(rules: GroupRules, node: TaskNode) -> Reason | None:
-    """Return the first reason of `intrinsic` that only a person can end, without going through all the others."""
+    """Return the first reason of `intrinsic` that only a person here can end, without going through all the others.
+
+    Of a Group's own work that is an approval which policy asks for; for the rest its Coordinator is there.
+    """
+    item = rules.items.get(node.node_id)
+    if item is not None and item.fed is not None:
+        approval = None if node.status in FINISHED_STATUSES else _approval(rules, node)
+        return None if approval is None or approval.detail else approval
     return next(filter(waits_for_person, _hard_reasons(rules, node)), None)
 
 
@@ -211,8 +286,23 @@ def first_kind(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
             if waits_for_dependency(rules.shape, node):
                 return "not_ready"
             return "blocked" if node.status == "blocked" else None
+        item = rules.items.get(node.node_id)
+        if item is not None and item.fed is not None:
+            return _first_in_its_group(rules, node)
     first = next(intrinsic(rules, node), None)
     return None if first is None or first.kind == "budget_exhausted" else first.kind
+
+
+def _first_in_its_group(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
+    """Return the same of work of a Group's log, which has no parents, and is not tried again by itself."""
+    if waits_for_dependency(rules.shape, node):
+        return "not_ready"
+    if node.status == "blocked":
+        return "blocked"
+    found = _approval(rules, node)
+    if found is None:
+        found = _running(rules, node) if node.status == "running" else _not_offered(rules, node)
+    return None if found is None else found.kind
 
 
 def _has_only_dependencies(rules: GroupRules, node: TaskNode) -> bool:
@@ -248,11 +338,6 @@ def _blocked(node: TaskNode) -> Reason:
     if is_parked(node):
         return Reason(kind="blocked", detail="failed", note=note)
     return Reason(kind="blocked", detail="" if note else "unknown, set by another tool", note=note)
-
-
-def instant_text(instant: datetime) -> str:
-    """Return an aware instant as RFC 3339 in UTC, to the second."""
-    return instant.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
 
 
 def instant_or_none(text: str) -> str | None:

@@ -18,7 +18,7 @@ from metagit_mcp.domain.decision import (
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.tasks import TaskNode, effective_tokens
-from metagit_mcp.domain.text import is_id, shown, shown_or_none
+from metagit_mcp.domain.text import is_any_id, shown, shown_or_none
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
@@ -88,7 +88,7 @@ def dispatch_hints(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: Tas
         graph_id=graph_id,
         priority=node.priority,
         estimated_tokens=effective_tokens(node),
-        depends_on=tuple(name for name in node.depends_on if is_id(name)),
+        depends_on=tuple(name for name in node.depends_on if is_any_id(name)),
         handoff=Handoff(
             prompt=f"Work on node {node.node_id} of graph {graph_id}.",
             context_pack=shown_or_none(node.compiled_context_path, _LONGEST_WORD),

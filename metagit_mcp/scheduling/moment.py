@@ -15,6 +15,7 @@ from metagit_mcp.domain.policy import SchedulePolicy, micros
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.scheduling.demand import Demand
 from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
 from metagit_mcp.scheduling.lane import Entry
@@ -246,7 +247,7 @@ class Moment:
         yield from lasting(demand, self.situation, asker, group.quota, group.graph_id)
         yield from passing(demand, self.situation, group, agent_slots, kept_for, is_stopped=is_stopped)
 
-    def kept_for(self, standing: Standing, node_id: str, slots: int) -> str | None:
+    def kept_for(self, standing: Standing, node_id: str, slots: int) -> NodeKey | None:
         """Return the node for which the free slots are kept that this one would take, if they are.
 
         What is too wide keeps its place: while a wide node is waited for, its Group gives nothing else.
@@ -258,9 +259,9 @@ class Moment:
         if hold is not None and hold.key == (graph_id, node_id):
             return None
         if hold is not None and (hold.graph_id == graph_id or self.takes_kept(hold, slots, free)):
-            return hold.node_id
+            return hold.key
         if offer is not None and offer.slots > free:
-            return offer.node_id
+            return graph_id, offer.node_id
         return None
 
     def takes_kept(self, hold: Hold, slots: int, free: int) -> bool:

@@ -6,7 +6,7 @@ change of a repository is one offset per lane and nodes that an asker may not ta
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -26,7 +26,8 @@ from metagit_mcp.domain.tasks import (
     effective_tokens,
 )
 from metagit_mcp.scheduling.ages import Ages, is_guard_due
-from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, spelling_of
+from metagit_mcp.scheduling.capabilities import sets_asked
+from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, offered_to, spelling_of
 from metagit_mcp.scheduling.eligibility import (
     WAITING_THOUGH_READY,
     GroupRules,
@@ -40,7 +41,8 @@ from metagit_mcp.scheduling.holdings import live_lease, live_leases
 from metagit_mcp.scheduling.lane import Entry
 from metagit_mcp.scheduling.lanes import Lanes
 from metagit_mcp.scheduling.quiet import quiet_between
-from metagit_mcp.scheduling.scoring import due_from, is_due_soon, static_micros_of
+from metagit_mcp.scheduling.scoring import is_due_soon, static_micros_of
+from metagit_mcp.scheduling.timers import timers
 
 
 class GroupQueue:
@@ -118,7 +120,7 @@ class GroupQueue:
         self.observed_slots = 0
         self._seen = 0
         self._sort_in(self.rules.shape.by_id.values())
-        self.quiet = quiet_between(self._timers(self.rules.shape.by_id.values()), now)
+        self.quiet = quiet_between(timers(self.rules, self.rules.shape.by_id.values()), now)
 
     def _take_over(self, policy: SchedulePolicy) -> None:
         """Take over how the policy weighs the nodes, and its limit."""
@@ -177,9 +179,14 @@ class GroupQueue:
     def ages(self) -> Ages:
         """How long the ready nodes wait."""
         if self._ages is None:
-            by_id = self.rules.shape.by_id
-            self._ages = Ages(self.lanes.place_of, self.round, lambda node_id: by_id[node_id].updated_at)
+            self._ages = Ages(self.lanes.place_of, self.round, self._written_at)
         return self._ages
+
+    def _written_at(self, node_id: str) -> str:
+        """Return when a node was last changed, by its row or by the log of its Group."""
+        item = self._items.get(node_id)
+        fed = None if item is None else item.fed
+        return self._by_id[node_id].updated_at if fed is None else fed.since.isoformat()
 
     @property
     def seen(self) -> dict[str, TaskNode]:
@@ -233,9 +240,9 @@ class GroupQueue:
             self._ages.follow(self.round)
         for name in judged:
             self._put_in(by_id[name], places)
-        timers = list(self._timers(after.values()))
-        if timers:
-            self.quiet = quiet_between([*self.quiet.bounds(), *timers], now)
+        ends = list(timers(self.rules, after.values()))
+        if ends:
+            self.quiet = quiet_between([*self.quiet.bounds(), *ends], now)
         return places
 
     def _is_simple(self, before: TaskNode, after: TaskNode) -> bool:
@@ -274,8 +281,6 @@ class GroupQueue:
             self._items.pop(node_id, None)
 
     def _replace(self, node_id: str, filed: TaskNode, known: TaskNode) -> None:
-        self._count_capabilities(self._by_id[node_id], -1)
-        self._count_capabilities(known, 1)
         self._by_id[node_id] = known
         if known is filed:
             self._filed.pop(node_id, None)
@@ -293,12 +298,14 @@ class GroupQueue:
     def _take_out(self, node: TaskNode, places: set[int]) -> None:
         kind = first_kind(self.rules, node)
         self._count(node, kind, -1)
+        self._count_capabilities(node, -1)
         if kind is None:
             places.add(self._move(node, -1))
 
     def _put_in(self, node: TaskNode, places: set[int]) -> None:
         kind = first_kind(self.rules, node)
         self._count(node, kind, 1)
+        self._count_capabilities(node, 1)
         if kind is None:
             places.add(self._move(node, 1))
 
@@ -323,8 +330,7 @@ class GroupQueue:
         for node in nodes:
             kind = first_kind(self.rules, node)
             self._count(node, kind, 1)
-            if node.capabilities:
-                self._count_capabilities(node, 1)
+            self._count_capabilities(node, 1)
             if kind is None:
                 spelling = spelling_of(node, items.get(node.node_id), exhausted=is_exhausted_node(self.rules, node))
                 by_spelling.setdefault(spelling, []).append(self.entry(node))
@@ -334,12 +340,14 @@ class GroupQueue:
         self.lanes.fill(lanes)
 
     def _count_capabilities(self, node: TaskNode, sign: int) -> None:
-        """Count what an unfinished node requires, or no longer."""
-        if node.capabilities and node.status not in FINISHED_STATUSES:
-            names = frozenset(node.capabilities)
-            self.capability_sets[names] += sign
-            if not self.capability_sets[names]:
-                del self.capability_sets[names]
+        """Count what an unfinished node requires, or no longer; to be an agent that a Group names, for each of them."""
+        if not (node.capabilities or self.loaded.is_fed) or node.status in FINISHED_STATUSES:
+            return
+        counted = self.capability_sets
+        for names in sets_asked(node.capabilities or (), offered_to(self._items.get(node.node_id))):
+            counted[names] += sign
+            if not counted[names]:
+                del counted[names]
 
     def _count(self, node: TaskNode, kind: ReasonKind | None, sign: int) -> None:
         """Count one node that is not in a lane, or no longer."""
@@ -376,24 +384,6 @@ class GroupQueue:
     @property
     def _horizon(self) -> int:
         return self.rules.policy.deadline_horizon_seconds
-
-    def _timers(self, nodes: Iterable[TaskNode]) -> Iterator[datetime]:
-        """Yield the instants at which time alone changes something about the nodes."""
-        items = self.rules.items
-        for node in nodes:
-            if node.status in FINISHED_STATUSES:
-                continue
-            if node.not_before is not None:
-                yield node.not_before
-            if node.deadline is not None and (due := due_from(node, self._horizon)) is not None:
-                yield due
-            if node.status == "running":
-                until = observed_until(self.rules, node) if is_observed(self.rules, node) else None
-                if until is not None:
-                    yield until
-            item = items.get(node.node_id)
-            if item is not None and item.retry_at is not None:
-                yield item.retry_at
 
 
 # Whoever is in one of these states is waited for in the same way.

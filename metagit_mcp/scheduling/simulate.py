@@ -24,10 +24,11 @@ from metagit_mcp.domain.tasks import LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import NodeKey, Usage
 from metagit_mcp.scheduling import cycle
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.simulation.course import Course, Service
 from metagit_mcp.scheduling.simulation.jobs import Job, jobs_of, wall
 from metagit_mcp.scheduling.simulation.workload import Workload, policy_in_force
-from metagit_mcp.scheduling.snapshot import Asker, Snapshot, Surroundings, asker_for
+from metagit_mcp.scheduling.snapshot import Asker, Snapshot, Surroundings
 
 _BOOT: Final = "virtual"
 # Seconds between reports of work that goes on, where the policy lets it be asked to pause even sooner.

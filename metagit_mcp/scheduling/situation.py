@@ -1,20 +1,25 @@
 """What stands against a start besides the node itself: who asks, what else runs, which limits there are (§5).
 
-The reasons follow those of eligibility.py, in the fixed order of scheduling.md §5.
+The reasons follow those of eligibility.py, in the fixed order of scheduling.md §5. Each says apart from its detail what
+of it may be told within one Group: nothing that another Group holds, nor how much of anything is in use (ADR 0032).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Final, Protocol
 
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.text import shown_id, shown_name
 from metagit_mcp.domain.value import value
-from metagit_mcp.domain.work import Pause, ResourceClosure
+from metagit_mcp.domain.work import NodeKey, Pause, ResourceClosure
+from metagit_mcp.scheduling.capabilities import agent_capability, meets
 from metagit_mcp.scheduling.demand import Demand, Units, with_own
-from metagit_mcp.scheduling.eligibility import Reason, instant_text
+from metagit_mcp.scheduling.eligibility import Reason
 from metagit_mcp.scheduling.holdings import Holdings
 from metagit_mcp.scheduling.snapshot import Asker
+
+_NAMED: Final = 3
 
 
 @value
@@ -55,7 +60,7 @@ def passing(
     situation: Situation,
     group: "InUse",
     agent_slots: AgentSlots | None,
-    kept_for: str | None,
+    kept_for: NodeKey | None,
     *,
     is_stopped: bool,
 ) -> Iterator[Reason]:
@@ -68,15 +73,26 @@ def passing(
     if quota is not None and (is_stopped or running + demand.slots > quota):
         yield Reason(kind="group_quota", detail=f"{running}/{quota}")
     if agent_slots is not None and agent_slots.is_full:
-        yield Reason(kind="agent_slots", detail=f"{agent_slots.held}/{agent_slots.limit}")
+        held = f"{agent_slots.held}/{agent_slots.limit}"
+        yield Reason(kind="agent_slots", detail=held, bare=f"limit {agent_slots.limit}")
     if kept_for is not None:
-        yield Reason(kind="reserved", detail=f"for {shown_id(kept_for)}")
+        yield Reason(kind="reserved", detail=f"for {shown_id(kept_for[1])}", bare=_unless_own(kept_for, group.graph_id))
     if situation.slots is not None and situation.running + demand.slots > situation.slots:
-        yield Reason(kind="no_slot", detail=f"{situation.running}/{situation.slots}")
+        detail = f"{situation.running}/{situation.slots}"
+        yield Reason(kind="no_slot", detail=detail, bare=f"limit {situation.slots}")
+
+
+def _unless_own(holder: NodeKey, graph_id: str, bare: str = "") -> str | None:
+    """Return what may be told of who is in the way, if it is of another Group."""
+    return None if holder[0] == graph_id else bare
 
 
 class InUse(Protocol):
     """A Group with its quota and the slots that it uses."""
+
+    @property
+    def graph_id(self) -> str:
+        """Its id."""
 
     @property
     def quota(self) -> int | None:
@@ -89,6 +105,8 @@ class InUse(Protocol):
 
 def lasting(demand: Demand, situation: Situation, asker: Asker, quota: int | None, graph_id: str) -> Iterator[Reason]:
     """Yield the reasons that lie in who asks and in what else runs, but for the slots that are in use."""
+    if demand.offered_to and not any(meets(asker, agent_capability(name)) for name in demand.offered_to):
+        yield Reason(kind="not_offered", detail=f"but to {', '.join(map(shown_name, demand.offered_to[:_NAMED]))}")
     if demand.owner is not None and demand.owner != asker.agent_id:
         yield Reason(kind="owned", detail=f"by {shown_name(demand.owner)}")
     for pause in situation.pauses:
@@ -96,13 +114,14 @@ def lasting(demand: Demand, situation: Situation, asker: Asker, quota: int | Non
             yield _paused(pause)
     if demand.exhausted:
         yield Reason(kind="budget_exhausted")
-    for missing in sorted(demand.capabilities - asker.capabilities):
+    for missing in sorted(name for name in demand.capabilities - asker.capabilities if not meets(asker, name)):
         yield Reason(kind="capability_missing", detail=shown_name(missing))
     if demand.is_contended or situation.units:
-        yield from _contended(demand, situation)
+        yield from _contended(demand, situation, graph_id)
     limit = _never_above(demand, situation, quota)
     if limit is not None:
-        yield Reason(kind="never_fits", detail=f"{demand.slots} slots, limit {limit}")
+        detail = f"{demand.slots} slots, limit {limit}"
+        yield Reason(kind="never_fits", detail=detail, bare=_bare_limit(demand, situation, quota))
     if demand.repository in situation.skipped_repositories:
         yield Reason(kind="merge_pressure", detail="skip")
 
@@ -126,21 +145,32 @@ def _paused(pause: Pause) -> Reason:
     return Reason(kind="paused", detail=f"{pause.scope}{name}, by {shown_name(pause.by)}{until}")
 
 
-def _contended(demand: Demand, situation: Situation) -> Iterator[Reason]:
+def _contended(demand: Demand, situation: Situation, graph_id: str) -> Iterator[Reason]:
     """Yield what leases hold and what is closed, of all that a start would take."""
     holdings = situation.holdings
     for key in demand.exclusive:
         holder = holdings.holder(key)
         if holder is not None:
-            yield Reason(kind="exclusive", detail=f"{shown_name(key)}, held by {shown_id(holder[1])}")
-    for (_, node_id), scope in holdings.collisions(demand):
-        yield Reason(kind="conflicts_with", detail=f"{shown_id(node_id)}, {shown_name(scope or '.')}")
+            detail = f"{shown_name(key)}, held by {shown_id(holder[1])}"
+            yield Reason(kind="exclusive", detail=detail, bare=_unless_own(holder, graph_id, shown_name(key)))
+    for holder, scope in holdings.collisions(demand):
+        detail = f"{shown_id(holder[1])}, {shown_name(scope or '.')}"
+        yield Reason(kind="conflicts_with", detail=detail, bare=_unless_own(holder, graph_id))
     for name, held, capacity in holdings.busy(with_own(demand.uses, situation.units), situation.capacities):
-        yield Reason(kind="resource_busy", detail=f"{shown_name(name)}, {held}/{capacity}")
+        told = shown_name(name)
+        yield Reason(kind="resource_busy", detail=f"{told}, {held}/{capacity}", bare=f"{told}, capacity {capacity}")
     for name in _resources(demand, situation):
         closure = situation.closures.get(name)
         if closure is not None:
-            yield Reason(kind="resource_closed", detail=f"{shown_name(name)}, until {instant_text(closure.until)}")
+            detail = f"{shown_name(name)}, until {instant_text(closure.until)}"
+            # Whose agent was turned away, and until when, may be another Group's.
+            yield Reason(kind="resource_closed", detail=detail, bare=shown_name(name))
+
+
+def _bare_limit(demand: Demand, situation: Situation, quota: int | None) -> str:
+    """Return what may be told of the limit: figures of the policy, not what runs of other programs leave of them."""
+    figures = [each for each in (quota, situation.slots) if each is not None and demand.slots > each]
+    return f"{demand.slots} slots" + "".join(f", limit {each}" for each in figures[:1])
 
 
 def _never_above(demand: Demand, situation: Situation, quota: int | None) -> int | None:

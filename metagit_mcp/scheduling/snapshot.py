@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 
 from metagit_mcp.domain.approval import Approval
-from metagit_mcp.domain.policy import SchedulePolicy, granted_capabilities
+from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
@@ -57,11 +57,3 @@ class Snapshot:
     approvals: Mapping[str, tuple[Approval, ...]]
     now: datetime
     work: LedgerState = field(default_factory=LedgerState)
-
-
-def asker_for(policy: SchedulePolicy, agent_id: str, capabilities: frozenset[str] | None) -> Asker:
-    """Return the asker: where policy names the agent, what it claims to be able to do can only narrow that."""
-    granted = granted_capabilities(policy, agent_id)
-    if granted is not None and capabilities is not None:
-        return Asker(agent_id=agent_id, capabilities=granted & capabilities)
-    return Asker(agent_id=agent_id, capabilities=(granted if granted is not None else capabilities) or frozenset())

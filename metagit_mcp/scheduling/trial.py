@@ -91,6 +91,10 @@ class Trial:
         self._own.add(graph_id)
         state, rounds = self._state, self._state.shares.rounds
         state.items[graph_id] = dict(state.items.get(graph_id, {}))
+        if graph_id in state.feeds:
+            # What is only tried out is not asked of a Group.
+            feed = state.feeds[graph_id]
+            state.feeds[graph_id] = replace(feed, outbox=dict(feed.outbox))
         if graph_id in rounds:
             rounds[graph_id] = replace(rounds[graph_id], ages=dict(rounds[graph_id].ages))
 
@@ -105,4 +109,5 @@ def _branch(state: LedgerState) -> LedgerState:
         last=list(state.last),
         changes=list(state.changes),
         shares=state.shares.branch_of_charges(),
+        feeds=dict(state.feeds),
     )

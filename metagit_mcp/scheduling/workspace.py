@@ -12,6 +12,7 @@ from metagit_mcp.domain.policy import slots_of_agent, uses_of_agent
 from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.state import LedgerState, pause_key
 from metagit_mcp.domain.work import NodeKey, Pause, ResourceClosure
+from metagit_mcp.scheduling.capabilities import meets_all
 from metagit_mcp.scheduling.demand import Units
 from metagit_mcp.scheduling.fairness import FairOrder
 from metagit_mcp.scheduling.holdings import Changed, Holdings, live_lease
@@ -312,7 +313,7 @@ class WorkspaceQueue:
 
     def satisfied_by(self, asker: Asker) -> tuple[tuple[str, ...], ...]:
         """Return the capability sets that the asker brings, of those that nodes name: they say in which pool it is."""
-        return tuple(names for names in self.capability_sets if asker.capabilities.issuperset(names))
+        return tuple(names for names in self.capability_sets if meets_all(asker, names))
 
     def order(self, asker: Asker) -> FairOrder:
         """Return whose turn it is in the asker's pool."""
@@ -328,7 +329,9 @@ class WorkspaceQueue:
         kept = dict(self._orders)
 
         def restore() -> None:
-            self._orders = kept
+            # One that was made anew meanwhile took note of changes that the former has not heard of.
+            now = self._orders
+            self._orders = {name: order for name, order in kept.items() if now.get(name) is order}
 
         return restore
 

@@ -42,6 +42,8 @@ _CUTS: Final[tuple[tuple[str, int, str], ...]] = (
     ("pauses", 0, "metagit-mcp schedule status"),
     ("needs_person", 0, "ask with graph_id"),
     ("groups", 0, "ask with after_group"),
+    # Not one of them is ever shortened: it is to be sent as it is.
+    ("proposals", 1, "answer the first ones, or metagit-mcp group outbox GROUP --json"),
     # What was granted just now is told nowhere else; what was held before was told when it was granted.
     ("held", 1, "report on the leases that are shown first"),
     ("decisions", 1, "ask with a smaller limit, or detail=brief; held of the next claim lists every lease"),

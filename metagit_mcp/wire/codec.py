@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
-from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN
+from metagit_mcp.domain.text import AGENT_PATTERN, ANY_ID_PATTERN, ID_PATTERN
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -93,6 +93,7 @@ _UNNAMED: Final = "(not a name)"
 _PLAIN_KEY: Final = re.compile(r"[\w.*$:@-]{1,255}\Z")
 _PATTERNS: Final = {
     ID_PATTERN: "must be letters, digits and '_', '.', '-' only",
+    ANY_ID_PATTERN: "must be letters, digits and '_', '.', '-', in ids from Events also ':', '/', '@'",
     AGENT_PATTERN: "must be letters, digits and '_', '.', ':', '/', '@', '-' only",
 }
 _RULES: Final = {
@@ -111,7 +112,9 @@ def problem(detail: ErrorDetails) -> tuple[str, str]:
     where = "/".join(_shown_part(part) for part in path)
     if detail["type"] == "string_pattern_mismatch":
         return where, _PATTERNS[detail["ctx"]["pattern"]]
-    return where, _RULES.get(detail["type"], detail["msg"].removeprefix("Input ").removeprefix("String "))
+    return where, _RULES.get(
+        detail["type"], detail["msg"].removeprefix("Input ").removeprefix("String ").removeprefix("Tuple ")
+    )
 
 
 def _shown_part(part: int | str) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, NoReturn
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from metagit_mcp.domain import group_facts as facts
 from metagit_mcp.domain.group_facts import GroupFact
@@ -115,7 +115,7 @@ def _canonical(given: bytes | str | Json) -> tuple[Json, bytes]:
             record, body = _with_plain_numbers(from_json(raw, allow_inf_nan=False))
             # Of a key that stands there twice the reader keeps the last, so a colon is missing; only one that was
             # written as an escape could make up for it.
-            if raw.count(b":") != body.count(b":") or (b"\\" in raw and b"\\u003" in raw):
+            if raw != body and (raw.count(b":") != body.count(b":") or (b"\\" in raw and b"\\u003" in raw)):
                 json.loads(raw, object_pairs_hook=_without_twins)
     except (TypeError, ValueError, RecursionError) as error:
         _refuse_text(error)
@@ -126,11 +126,29 @@ def _with_plain_numbers(record: object) -> tuple[Json, bytes]:
     """Return the object with each whole number written as such, and its text."""
     if type(record) is not dict:
         refuse_field({}, "event", "must be a JSON object")
+    if _is_in_order(record):
+        # The very text that `_written` makes, in a quarter of the time.
+        return record, to_json(record)
     text = _written(record)
     if ".0" in text and (".0," in text or ".0}" in text or ".0]" in text):
         record = {name: _plain(each) for name, each in record.items()}
         text = _written(record)
     return record, text.encode()
+
+
+_WALKED: Final = frozenset({dict, list, float})
+
+
+def _is_in_order(record: Json) -> bool:
+    """Say whether the keys of each object stand in their order, and no number is a float: so most logs are written."""
+    parts: list[Any] = [record]
+    for part in parts:
+        if type(part) is float or (type(part) is dict and list(part) != sorted(part)):
+            return False
+        for each in part.values() if type(part) is dict else part:
+            if type(each) in _WALKED:
+                parts.append(each)  # noqa: PERF401 - an inner function for each part takes longer
+    return True
 
 
 def _plain(item: object) -> object:

@@ -54,16 +54,14 @@ class Part:
 
     def part(self, name: str) -> "Part":
         """Return an object that must be there."""
-        return self.part_or_none(name) or self.refuse(name, "is required")
+        given = self.record.get(name)
+        if type(given) is not dict:
+            self.refuse(name, "is required" if given is None else "must be an object")
+        return Part(given, self._event, f"{self._path}{name}/")
 
     def part_or_none(self, name: str) -> "Part | None":
         """Return an object that may be left out."""
-        given = self.record.get(name)
-        if given is None:
-            return None
-        if type(given) is not dict:
-            self.refuse(name, "must be an object")
-        return Part(given, self._event, f"{self._path}{name}/")
+        return None if self.record.get(name) is None else self.part(name)
 
     def parts(self, name: str) -> "list[Part]":
         """Return a list of objects, empty when it is left out."""
@@ -104,7 +102,10 @@ class Part:
 
     def text(self, name: str) -> str:
         """Return a text that must be there."""
-        return self.text_or_none(name) or self.refuse(name, "is required")
+        given = self.record.get(name)
+        if type(given) is not str or not given:
+            self.refuse(name, "is required" if given in (None, "") else "must be a text")
+        return given
 
     def text_or_none(self, name: str) -> str | None:
         """Return a text that may be left out."""
@@ -120,15 +121,14 @@ class Part:
 
     def whole(self, name: str, *, least: int = 0, most: int = MOST) -> int:
         """Return a whole number that must be there."""
-        given = self.whole_or_none(name, least=least, most=most)
-        return self.refuse(name, "is required") if given is None else given
+        given = self.record.get(name)
+        if type(given) is not int or not least <= given <= most:
+            self.refuse(name, "is required" if given is None else f"must be a whole number from {least} to {most}")
+        return given
 
     def whole_or_none(self, name: str, *, least: int = 0, most: int = MOST) -> int | None:
         """Return a whole number that may be left out."""
-        given = self.record.get(name)
-        if given is not None and (type(given) is not int or not least <= given <= most):
-            self.refuse(name, f"must be a whole number from {least} to {most}")
-        return given
+        return None if self.record.get(name) is None else self.whole(name, least=least, most=most)
 
     def number(self, name: str, *, most: int) -> float:
         """Return a number of at least 0 that must be there."""
@@ -138,20 +138,18 @@ class Part:
         return self.refuse(name, f"must be a number from 0 to {most}")
 
     def instant(self, name: str) -> datetime:
-        """Return an instant that must be there, in UTC."""
-        return self.instant_or_none(name) or self.refuse(name, "is required")
-
-    def instant_or_none(self, name: str) -> datetime | None:
-        """Return an instant that may be left out, in UTC; what is smaller than a microsecond is cut off."""
+        """Return an instant that must be there, in UTC; what is smaller than a microsecond is cut off."""
         given = self.record.get(name)
-        if given is None:
-            return None
         if type(given) is not str or _INSTANT.match(given) is None:
-            self.refuse(name, _WHAT_AN_INSTANT_IS)
+            self.refuse(name, "is required" if given is None else _WHAT_AN_INSTANT_IS)
         try:
             return datetime.fromisoformat(given.upper()).astimezone(UTC)
         except (ValueError, OverflowError):
             self.refuse(name, _WHAT_AN_INSTANT_IS)
+
+    def instant_or_none(self, name: str) -> datetime | None:
+        """Return an instant that may be left out."""
+        return None if self.record.get(name) is None else self.instant(name)
 
     def refuse_extensions(self) -> None:
         """Refuse an extension that must be understood and is not known here (K12); others may be passed over."""

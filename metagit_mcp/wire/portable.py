@@ -35,8 +35,8 @@ _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 def portable(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> Json:
     """Return `schema` in the portable subset.
 
-    References are inlined, `anyOf [X, null]` becomes X (optional by absence), objects are closed, and every
-    keyword outside `KEYWORDS` is dropped: what it said is still checked when the arguments are read.
+    References are inlined, `anyOf [X, null]` becomes X (optional by absence), objects are closed but for those of any
+    fields, and every keyword outside `KEYWORDS` is dropped: what it said is still checked when the arguments are read.
     """
     known = definitions if definitions is not None else schema.get("$defs", {})
     node = _single(schema, known)
@@ -48,6 +48,8 @@ def portable(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = 
     if "items" in kept:
         kept["items"] = portable(kept["items"], known)
     if kept.get("type") == "object":
+        if "properties" not in node and kept.pop("additionalProperties", False):
+            return kept
         kept["properties"] = {name: portable(each, known) for name, each in node.get("properties", {}).items()}
         kept["additionalProperties"] = False
     return kept
@@ -85,7 +87,7 @@ def _stable(node: Json, depth: int) -> Json:
     if "items" in node:
         node["items"] = _stable(node["items"], depth)
     if node.get("type") == "object":
-        if depth == 0 or not node["properties"]:
+        if depth == 0 or not node.get("properties"):
             return {"type": "object"}
         node["properties"] = {name: _stable(each, depth - 1) for name, each in node["properties"].items()}
     return node

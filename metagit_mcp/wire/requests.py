@@ -3,7 +3,7 @@
 One dataclass per question; the same one is read from MCP arguments and from command-line flags.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -11,7 +11,7 @@ from annotated_types import MaxLen
 from pydantic import AwareDatetime, ValidationError
 
 from metagit_mcp.domain.tasks import Approval, ModelTier, Risk, Urgency
-from metagit_mcp.domain.text import AGENT_PATTERN, ID_PATTERN, close_words, is_id
+from metagit_mcp.domain.text import AGENT_PATTERN, ANY_ID_PATTERN, ID_PATTERN, close_words, is_any_id, is_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, adapter, compact, parse_json, problem
@@ -33,6 +33,11 @@ def _id(description: str) -> Any:  # noqa: ANN401 - stands for any field
     return said(description, None, min_length=1, max_length=255, pattern=ID_PATTERN)
 
 
+def _any_id(description: str, default: Any = None) -> Any:  # noqa: ANN401 - stands for any field
+    """Declare the id of a Group or node that may be of a task graph file or of Events; it must reach no path."""
+    return said(description, default, min_length=1, max_length=256, pattern=ANY_ID_PATTERN)
+
+
 def _agent(description: str) -> Any:  # noqa: ANN401 - stands for any field
     return said(description, None, min_length=1, max_length=256, pattern=AGENT_PATTERN)
 
@@ -51,7 +56,7 @@ def _action() -> Any:  # noqa: ANN401 - stands for any field
 class NextRequest:
     """Asks what should be worked on next."""
 
-    graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
+    graph_id: str | None = _any_id(f"Only this graph. {_GRAPH}")
     limit: int = said("How many nodes: with claim all for this agent, else each for another", 1, ge=1, le=100)
     agent_id: str | None = _agent("Who asks; default: the agent of this connection")
     claim: bool = said("true: take what is given, under a lease", default=False)
@@ -68,10 +73,10 @@ class NextRequest:
 class StatusRequest:
     """Asks how things stand, and why a node is not offered."""
 
-    graph_id: str | None = _id(f"Only this graph. {_GRAPH}")
-    node_id: str | None = _id("Explain this node: every reason for or against it")
+    graph_id: str | None = _any_id(f"Only this graph. {_GRAPH}")
+    node_id: str | None = _any_id("Explain this node: every reason for or against it")
     recent: int = said("How many recent decisions to show", 10, ge=0, le=100)
-    after_group: str | None = _id("Show the Groups that come after this one, the last one shown")
+    after_group: str | None = _any_id("Show the Groups that come after this one, the last one shown")
     detail: Detail | None = said("full adds factors and dispatch hints to recent decisions and explain", None)
 
 
@@ -98,7 +103,7 @@ class PolicyRequest:
         "Taken off the score under pressure", None, ge=0, le=1_000_000, allow_inf_nan=False
     )
     skip_on_merge_pressure: bool | None = said("true: leave pressured nodes out instead", None)
-    graph_id: str | None = _id("Weights go to this graph's override")
+    graph_id: str | None = _any_id("Weights go to this graph's override")
     patch: str | None = said("RFC 7396 merge patch of policy.json, as a JSON string", None)
     expected_revision: str | None = said("Refuse the set unless the policy still has this revision", None)
 
@@ -107,8 +112,8 @@ class PolicyRequest:
 class WorkStartRequest:
     """Take one node."""
 
-    node_id: str = said("The node to take", min_length=1, max_length=255, pattern=ID_PATTERN)
-    graph_id: str | None = _id(f"Needed when several graphs have the node. {_GRAPH}")
+    node_id: str = _any_id("The node to take", MISSING)
+    graph_id: str | None = _any_id(f"Needed when several graphs have the node. {_GRAPH}")
     agent_id: str | None = _agent("Who takes it")
     lease_seconds: int | None = said("Term of the lease without a report", None, ge=60, le=1_000_000_000)
     queue_only: bool = said("true: own it now, start it later", default=False)
@@ -270,9 +275,9 @@ def parse_request(shape: type[T], arguments: Mapping[str, Any]) -> T:
         request = adapter(shape).validate_python(given)
     except ValidationError as error:
         raise _wrong(shape, error) from None
-    for name in _id_names(shape):
+    for name, is_fit in _id_checks(shape):
         # `.` and `..` fit the pattern, and its letters are not the same to every program.
-        if (given_id := getattr(request, name)) is not None and not is_id(given_id):
+        if (given_id := getattr(request, name)) is not None and not is_fit(given_id):
             raise InvalidInput(f"{name}: is no id that a file could have", hint=_hint(shape, name), field=name)
     return request
 
@@ -301,7 +306,8 @@ def _filled_in(given: Any) -> Any:  # noqa: ANN401 - any JSON value may stand in
 
 
 _KINDS: Final[dict[type[Any], Mapping[str, str]]] = {}
-_ID_NAMES: Final[dict[type[Any], Sequence[str]]] = {}
+_ID_RULES: Final = {ID_PATTERN: is_id, ANY_ID_PATTERN: is_any_id}
+_ID_CHECKS: Final[dict[type[Any], Sequence[tuple[str, Callable[[str], bool]]]]] = {}
 
 
 def _kinds(shape: type[Any]) -> Mapping[str, str]:
@@ -310,11 +316,11 @@ def _kinds(shape: type[Any]) -> Mapping[str, str]:
     return _KINDS[shape]
 
 
-def _id_names(shape: type[Any]) -> Sequence[str]:
-    if shape not in _ID_NAMES:
-        bounds = _metadata(shape).items()
-        _ID_NAMES[shape] = [name for name, each in bounds if each.get("pattern") == ID_PATTERN]
-    return _ID_NAMES[shape]
+def _id_checks(shape: type[Any]) -> Sequence[tuple[str, Callable[[str], bool]]]:
+    if shape not in _ID_CHECKS:
+        patterns = {name: str(each.get("pattern")) for name, each in _metadata(shape).items()}
+        _ID_CHECKS[shape] = [(name, _ID_RULES[each]) for name, each in patterns.items() if each in _ID_RULES]
+    return _ID_CHECKS[shape]
 
 
 def _refuse_half_characters(given: Json) -> None:
@@ -338,6 +344,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 _NAMES: Final = '["one", "two"]'
 _EXAMPLES: Final = {
     "nodes": '[{"title": "Build it"}, {"title": "Test it", "depends_on": ["build-it"]}]',
+    "events": '[{"eventId": "event:1", "groupId": "group:auth", "sequence": 1, "kind": "work.started", ...}]',
     "result": '{"summary": "Built it", "artifacts": ["dist/it.whl"]}',
     "checkpoint": '{"note": "Parsed; next: types"}',
     "usage": '{"tokens": 1200}',

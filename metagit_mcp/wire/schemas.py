@@ -10,7 +10,7 @@ from typing import Any, Final
 from metagit_mcp.domain.decision import ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
-from metagit_mcp.wire import requests, responses, status_answers
+from metagit_mcp.wire import estimate_answers, group_answers, group_requests, requests, responses, status_answers
 from metagit_mcp.wire.codec import Json, adapter
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -36,6 +36,12 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
     "metagit_task_plan.output": (responses.TaskPlanAnswer, "serialization"),
     "metagit_task_update.input": (requests.TaskUpdateRequest, "validation"),
     "metagit_task_update.output": (responses.TaskUpdateAnswer, "serialization"),
+    "metagit_group_deliver.input": (group_requests.DeliverRequest, "validation"),
+    "metagit_group_deliver.output": (group_answers.DeliverAnswer, "serialization"),
+    "metagit_group_estimate.input": (estimate_answers.EstimateRequest, "validation"),
+    "metagit_group_estimate.output": (estimate_answers.EstimateAnswer, "serialization"),
+    "group": (group_answers.GroupAnswer, "serialization"),
+    "group_outbox": (group_answers.OutboxAnswer, "serialization"),
 }
 
 

@@ -31,6 +31,7 @@ class StatusCounts:
     awaiting_approval: int
     running: int
     awaiting_review: int
+    not_offered: int
     finished: int
     inactive: int
     invalid: int
@@ -63,7 +64,7 @@ class GroupStatus:
     state: str
     priority_class: PriorityClass = field(metadata={"alias": "class"})
     weight: int
-    received: float
+    received: float | None = None
     nodes: int
     ready: int
     runnable: int
@@ -86,8 +87,8 @@ class HeldSlots:
     title: str
     purpose: Literal["width", "preemption"]
     slots: int
-    free: int
     since: datetime
+    free: int | None = None
     until: datetime | None = None
 
 
@@ -184,7 +185,7 @@ class StatusAnswer:
     not_eligible: tuple[ReasonCount, ...]
     groups: tuple[GroupStatus, ...]
     groups_total: int
-    charges: int
+    charges: int | None = None
     running: tuple[RunningNode, ...]
     needs_person: tuple[PersonNeeded, ...]
     needs_person_total: int

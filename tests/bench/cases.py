@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from tests.bench import NOOP
 from tests.bench.claims import opening, over_stdio, rate
 from tests.bench.core import changes_at_size, decisions_by_size
+from tests.bench.groups import first_looks, ingest, into_a_long_queue, replay, restart
 from tests.bench.series import Row, interleaved, ratio_row
 from tests.bench.session import LONGEST, REPOSITORY, Session
 from tests.interop.peer import VENV, Metagit, PeerError, environment, installed
@@ -272,6 +273,15 @@ def core(_: Path, rounds: Rounds) -> Iterator[Row]:
     yield from changes_at_size(rounds.cold)
 
 
+def groups(root: Path, rounds: Rounds) -> Iterator[Row]:
+    """What Groups that are fed by Events cost."""
+    yield from ingest(root / "groups", rounds.cold)
+    yield from into_a_long_queue(root / "groups", rounds.cold)
+    yield from first_looks(root / "groups", rounds.cold_large)
+    yield from replay(root / "groups", rounds.cold_large)
+    yield from restart(root / "groups", rounds.cold_large)
+
+
 CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "warm": warm,
     "cold-cli": cold_cli,
@@ -280,4 +290,5 @@ CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "memory": memory,
     "claims": claims,
     "core": core,
+    "groups": groups,
 }

@@ -257,3 +257,13 @@ def test_writers_at_once_put_each_event_once(ledgers: Ledgers, new_id: NewId) ->
         thread.join(timeout=100)
     assert (sorted(added), sum(added.values())) == (["a", "b", "c"], 25)
     assert follows(ledgers.opened(), one_id, 0) == held(*range(1, 26))
+
+
+def test_held_entries_are_read_over_gaps_where_that_is_asked_for(store: EventStore, new_id: NewId) -> None:
+    put(store, new_id, [*held(7, 2, 4, 3), entry(5)])
+    with store.writing(NOTHING, new_id) as writer:
+        inbox = writer.inbox("g")
+        assert tuple(inbox.held(1, 9, over_gaps=True)) == tuple(held(2, 3, 4, 7))
+        assert tuple(inbox.held(2, 2, over_gaps=True)) == tuple(held(3, 4))
+        assert tuple(inbox.held(7, 9, over_gaps=True)) == ()
+        assert tuple(inbox.held(1, 9)) == tuple(held(2, 3, 4))

@@ -5,6 +5,9 @@ Each is a row, or a few, of the state table. It must not know the oracle, nor im
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from tests.groups.authority import EXTENSION, HUMAN, UNFINISHED, Authority, Item, Lease, Seat, pick
 from tests.groups.envelopes import GATEWAY, Json, Work, usage, work_item
 
@@ -163,7 +166,8 @@ def archive(group: Authority) -> None:
 # --- a WorkItem ------------------------------------------------------------------------------------------------
 
 
-def authorize(group: Authority, mission_id: str) -> None:
+def authorize(group: Authority, mission_id: str, **given: Any) -> Item:  # noqa: ANN401 - any field of Work
+    """A WorkItem comes into being; what is not `given` of its contract is drawn."""
     lots, before = group.lots, [each.work_id for each in group.items.values() if each.mission == mission_id]
     needs = {pick(lots, before) for _ in range(lots.number(0, min(pick(lots, (0, 0, 2)), len(before))))}
     gate = pick(lots, ("not_required", "not_required", "human_required", "policy_required"))
@@ -180,10 +184,13 @@ def authorize(group: Authority, mission_id: str) -> None:
         tokens=pick(lots, (10_000, None)),
         calls=pick(lots, (100, None)),
     )
-    item = Item(work.work_id, mission_id, list(work.needs), gate != "not_required", work.tokens, work.calls)
+    work = replace(work, **given)
+    is_gated = work.approval != "not_required"
+    item = Item(work.work_id, mission_id, list(work.needs), is_gated, work.tokens, work.calls)
     group.items[work.work_id] = item
     said = work_item(work, pick(lots, group.dialects), group.at(group.now))
     group.tell("work.authorized", {"proposalId": None, "workItem": said})
+    return item
 
 
 def add_dependency(group: Authority, pair: tuple[Item, str]) -> None:
@@ -194,12 +201,12 @@ def add_dependency(group: Authority, pair: tuple[Item, str]) -> None:
     group.tell("work.contract.revised", payload, work_id=item.work_id)
 
 
-def offer(group: Authority, item: Item) -> None:
+def offer(group: Authority, item: Item, *candidates: str) -> None:
     """Some members more may accept the item; whoever still counted as its owner does not own it any more."""
     kept = item.candidates if item.state == "offered" and item.offered_until > group.now else []
     group.fence(item, "offered")
     there = [name for name in group.seats if group.present(name)]
-    asked = {pick(group.lots, there) for _ in range(group.lots.number(1, len(there)))}
+    asked = {*candidates} or {pick(group.lots, there) for _ in range(group.lots.number(1, len(there)))}
     item.candidates = sorted({*kept, *asked})
     item.offered_until = group.later(600, 10, 3_600)
     payload = {

@@ -50,7 +50,7 @@ class Choice:
     """A Command, how often it is chosen among those allowed, and on what it is allowed now."""
 
     often: int
-    carry_out: Callable[[Authority, Any], None]
+    carry_out: Callable[[Authority, Any], object]
     targets: Callable[[Authority], Sequence[Any]]
 
 

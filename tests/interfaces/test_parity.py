@@ -32,7 +32,7 @@ SAME = {
     "METAGIT_MCP_IDS": "parity",
     "CLAUDE_CODE_SESSION_ID": "session-1",
 }
-TOOLSETS = "schedule,work,tasks"
+TOOLSETS = "schedule,work,tasks,groups"
 Json = dict[str, Any]
 
 
@@ -127,6 +127,9 @@ OF_NODE2 = "n015838 --graph-id g0000"
 # The workspace's one lease: on which node, and under which id, which follows from the ids.
 LEASED = "n023757 --graph-id g0001 --agent-id agent-1"
 LEASE = "L-2FOGMWGDRQ3Q"
+FED = "group:cli"
+LOG = "tests/groups/data/cli_group.jsonl"
+EVENTS: list[Json] = [json.loads(line) for line in (ROOT / LOG).read_bytes().splitlines()]
 CLAIM: Json = {
     "agent_id": "agent-2",
     "capabilities": ["gpu"],
@@ -223,6 +226,15 @@ TWINS = [
     ),
     twin("work_report", {"lease_id": LEASE, "state": "blocked"}, f"work report {LEASE} --state blocked", refused=True),
     twin("work_report", {"lease_id": "L-1", "state": "running"}, "work report L-1 --state running", refused=True),
+    twin("group_deliver", {"group_id": FED, "events": EVENTS}, f"group deliver {LOG} --group {FED}"),
+    twin(
+        "group_deliver",
+        {"group_id": FED, "events": EVENTS, "first_sequence": 1, "filtered": True},
+        f"group deliver {LOG} --group {FED} --first-sequence 1 --filtered",
+    ),
+    twin("group_estimate", {"group_id": "g0000"}, "group estimate g0000"),
+    twin("group_estimate", {"group_id": "g0000", "node_id": "n000000"}, "group estimate g0000 n000000"),
+    twin("group_estimate", {"group_id": "group:none"}, "group estimate group:none", refused=True),
     twin("task_plan", {"title": "Page", "nodes": NODES}, "task plan --title Page --nodes", json.dumps(NODES)),
     twin(
         "task_plan",

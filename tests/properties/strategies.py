@@ -26,7 +26,8 @@ from metagit_mcp.domain.policy import (
 )
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import LoadedGraph, TaskGraph, TaskNode
-from metagit_mcp.scheduling.snapshot import Snapshot, Surroundings, Worktree, asker_for
+from metagit_mcp.scheduling.capabilities import asker_for
+from metagit_mcp.scheduling.snapshot import Snapshot, Surroundings, Worktree
 from tests import oracle
 from tests.properties.work_strategies import EXCLUSIVE, RESOURCES, TOUCHES, USES, WRITTEN, ledgers
 

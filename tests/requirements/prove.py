@@ -31,6 +31,46 @@ class Break:
 
 
 BREAKS = (
+    Break("A5", "domain/feeding.py", "if stands(feed, item, fed):", "if True:"),
+    Break("D5", "scheduling/eligibility.py", "closed = _not_offered(rules, node)", "closed = None"),
+    Break(
+        "H1",
+        "domain/lapses.py",
+        "expired = sorted(lease_id for lease_id, lease in state.leases.items() if has_passed(lease.expiry, now, last))",
+        "expired: list[str] = []",
+    ),
+    Break("H2", "domain/verdict.py", 'if closed.closure == "expired":', 'if closed.closure == "submitted":'),
+    Break(
+        "H3",
+        "domain/reporting.py",
+        "return Decided(events=(kept,), refusal=refusal)",
+        "return Decided(refusal=refusal)",
+    ),
+    Break(
+        "H5",
+        "domain/reporting.py",
+        "stopped = (*events, *self._closure(), self._stopped())",
+        "stopped = (*self._closure(), self._stopped())",
+    ),
+    Break(
+        "I1",
+        "application/disclosure.py",
+        "if told is not None and is_material(feed.told.get(item.node_id), told):",
+        "if told is not None and feed.told.get(item.node_id) is None:",
+    ),
+    Break("I2", "application/group_standing.py", "if alone:", "if not order:"),
+    Break(
+        "I6",
+        "application/schedule.py",
+        "rows = [replace(made, skipped=bool(made.skipped), state_version=version, lease=None) for made in decisions]",
+        "rows = [replace(made, skipped=bool(made.skipped), state_version=version) for made in decisions]",
+    ),
+    Break(
+        "I7",
+        "application/groups.py",
+        'f"No Group {group_id} is fed by Events.",',
+        'f"No Group {group_id} is fed by Events: {sorted(state.items)}.",',
+    ),
     Break(
         "A10",
         "application/deliveries.py",
@@ -41,8 +81,8 @@ BREAKS = (
     Break(
         "B8",
         "scheduling/situation.py",
-        "for missing in sorted(demand.capabilities - asker.capabilities):",
-        "for missing in sorted(demand.capabilities - demand.capabilities):",
+        "for missing in sorted(name for name in demand.capabilities - asker.capabilities if not meets(asker, name)):",
+        "for missing in sorted(name for name in demand.capabilities - demand.capabilities if not meets(asker, name)):",
     ),
     Break(
         "C1",
@@ -66,7 +106,7 @@ BREAKS = (
     Break(
         "D7",
         "domain/admission.py",
-        "epoch = (0 if item is None else item.ownership_epoch) + (not resumed)",
+        "epoch = _epoch(item, command.agent_id)",
         "epoch = 1",
     ),
     Break("D8", "domain/admission.py", "if queued >= policy.queue_capacity:", "if queued > policy.queue_capacity:"),

@@ -100,12 +100,19 @@ def test_only_queued_work_of_ones_own_or_open_work_starts() -> None:
 
 @pytest.mark.parametrize(
     ("has", "missing"),
-    [((), ["gpu@2", "ship"]), (("ship", "gpu"), ["gpu@2"]), (("gpu@1", "ship"), ["gpu@2"]), (("gpu@2", "ship"), [])],
+    [
+        ((), ["gpu@2", "ship"]),
+        (("ship", "gpus"), ["gpu@2"]),
+        (("gpu@1", "ship"), ["gpu@2"]),
+        (("gpu@2", "ship"), []),
+        (("gpu@3", "ship"), []),
+        (("gpu", "ship"), []),
+    ],
 )
 def test_work_is_only_for_who_can_do_all_that_it_names(has: tuple[str, ...], missing: list[str]) -> None:
     """Claims B8.
 
-    A version is part of the name: another one is another capability.
+    A later version does for an earlier one, and a name without a version vouches for all of them (ADR 0033).
     """
     queue = queue_over(task("n", capabilities=("ship", "gpu@2")))
     asker = Asker(agent_id="w1", capabilities=frozenset(has))

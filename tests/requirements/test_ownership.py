@@ -111,7 +111,7 @@ def test_a_limit_refuses_more_and_drops_nothing_that_was_accepted() -> None:
     played.accept("a")
     played.accept("b")
     error = refused(played, node_id="c", queue_only=True)
-    assert (error.code, error.details["reasons"]) == ("CAPACITY_EXCEEDED", ["queue_capacity(2/2)"])
+    assert (error.code, error.details["reasons"]) == ("CAPACITY_EXCEEDED", ["queue_capacity(limit 2)"])
     played.policy = SchedulePolicy(queue_capacity=0)
     assert played.lapse() == []
     assert [played.item(name).state for name in ("a", "b")] == ["queued", "queued"]

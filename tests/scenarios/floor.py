@@ -16,8 +16,8 @@ from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import Usage
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, choose, dispatch_of, holding_of, plan, unsettled
-from metagit_mcp.scheduling.snapshot import Asker, asker_for
 from tests.snapshots import NOW, group, snapshot_of, task
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from metagit_mcp.domain.commands import ReportState
     from metagit_mcp.domain.events import Event
     from metagit_mcp.domain.tasks import LoadedGraph
+    from metagit_mcp.scheduling.snapshot import Asker
 
 # Time has no part in any of it.
 _INSTANT = Instant(wall=NOW, boot_id="boot", ticks_ms=0)

@@ -125,7 +125,7 @@ def test_the_demo_shows_what_agents_see(run: tuple[Outside, subprocess.Completed
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert [line for line in ESSENTIAL if line not in lines] == []
-    assert len(lines) <= 120
+    assert len(lines) <= 140
     assert [line for line in lines if len(line) > WIDTH or not line.isascii() or not line.isprintable()] == []
 
 

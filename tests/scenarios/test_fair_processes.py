@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from metagit_mcp.domain.replay import first_difference, fold
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
-from metagit_mcp.scheduling.snapshot import asker_for
 from tests.scenarios.at_once import finished
 from tests.scenarios.claiming import POLICY
 from tests.scenarios.folding import events_in

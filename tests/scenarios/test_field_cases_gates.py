@@ -13,6 +13,7 @@ import pytest
 
 from metagit_mcp.errors import InvalidInput, NodeNotEligible
 from metagit_mcp.scheduling.eligibility import ReasonKind
+from tests.groups.offered import deliver, offering
 from tests.scenarios.claiming import told_by
 from tests.scenarios.companion import approve, next_of, opened, status_of, update
 from tests.scenarios.surfaces import NOW, Json, against, command, lines_of
@@ -144,6 +145,8 @@ def of_every_kind(desk: Desk) -> None:
     desk.report(desk.start("limited", "w1")["lease"]["lease_id"], "failed", rate_limited=limited)
     desk.start("owned", "w1", queue_only=True)
     desk.pause("group", "halted")
+    # Its offer is over.
+    deliver(desk, offering().log)
     desk.put(
         "schedule/policy.json",
         {
@@ -171,7 +174,7 @@ def test_134_an_answer_without_work_counts_every_reason(tmp_path: Path) -> None:
         twice = {"resource_closed": 2, "observed": 2, "agent_slots": 2}
         kinds = [kind for kind in get_args(ReasonKind) if kind not in slots or kind in last]
         assert against(found) == {kind: twice.get(kind, 1) for kind in kinds}
-        assert sum(against(found).values()) == desk.status()["counts"]["nodes"] == 26
+        assert sum(against(found).values()) == desk.status()["counts"]["nodes"] == 27
         for kind in set(kinds) - {"finished"}:
             assert f" {kind}: " in found["next_step"]
         seen |= set(kinds)

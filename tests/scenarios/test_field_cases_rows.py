@@ -1,4 +1,4 @@
-"""Every row of the field cases about order across Groups, slots and preemption is a test that has its number."""
+"""Every row of the field cases about shares, slots, preemption, storage and replay is a test that has its number."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 from pathlib import Path
 from typing import Final
 
-# Sections E and F, and N13.
+# Sections E, F and H, and N13.
 FAIRNESS: Final = (88, 89, 91, 92, 94, 95, 97, 98, 100, 101, 103, 104, 106, 107, 109)
 SLOTS: Final = (110, 112, 113, 115, 116, 118, 119, 121, 122)
-ROWS: Final = (*(f"{row:03}" for row in (*FAIRNESS, *SLOTS)), "n13")
+STORAGE: Final = (136, 137, 139, 140, 142, 143, 145, 146, 148, 149, 151, 152)
+ROWS: Final = (*(f"{row:03}" for row in (*FAIRNESS, *SLOTS, *STORAGE)), "n13")
 _TEST: Final = re.compile(r"^def test_(n?\d+)_", re.MULTILINE)
 
 
-def test_every_row_about_shares_and_slots_is_a_test() -> None:
+def test_every_row_about_shares_slots_and_storage_is_a_test() -> None:
     files = Path(__file__).parent.glob("test_field_cases*.py")
     tested = {row for each in files for row in _TEST.findall(each.read_text())}
     assert [row for row in ROWS if row not in tested] == []

@@ -129,4 +129,4 @@ def test_a_value_that_cannot_be_is_refused_by_name(
 def test_the_nearest_toolset_is_named() -> None:
     with pytest.raises(InvalidInput) as caught:
         settings_from({}, toolsets=["schedle", "tasks"])
-    assert caught.value.hint == "Known toolsets: schedule, work, tasks; the nearest is schedule."
+    assert caught.value.hint == "Known toolsets: schedule, work, tasks, groups; the nearest is schedule."

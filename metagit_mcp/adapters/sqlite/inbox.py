@@ -44,11 +44,11 @@ class SqliteInbox:
         self._put("put_entry", ((group, each.sequence, each.event_key, each.digest) for each in entries))
         self._put("put_held", ((group, each.sequence, each.body) for each in entries if each.body))
 
-    def held(self, after: int, limit: int) -> Sequence[InboxEntry]:
-        """Return the held entries that follow without a gap; what lies beyond one is not read."""
+    def held(self, after: int, limit: int, *, over_gaps: bool = False) -> Sequence[InboxEntry]:
+        """Return the held entries that follow; what lies beyond a gap is not read, unless it is asked for."""
         values = {"group_id": self._group_id, "after": after, "limit": limit}
         with self._open() as connection, closing(connection.execute(statement("read_held"), values)) as rows:
-            return tuple(_run(after, rows))
+            return tuple(_entries(rows) if over_gaps else _run(after, _entries(rows)))
 
     def held_size(self) -> tuple[int, int]:
         """Return how many are held, and their bytes."""
@@ -93,9 +93,14 @@ class SqliteInbox:
 _TAKEN: Final = frozenset({sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE})
 
 
-def _run(after: int, rows: Iterable[tuple[Any, ...]]) -> Iterator[InboxEntry]:
-    """Give the entries up to the first gap."""
-    for due, (sequence, event_key, digest, body) in enumerate(rows, start=after + 1):
-        if sequence != due:
-            return
+def _entries(rows: Iterable[tuple[Any, ...]]) -> Iterator[InboxEntry]:
+    for sequence, event_key, digest, body in rows:
         yield InboxEntry(sequence=sequence, event_key=event_key, digest=digest, body=body)
+
+
+def _run(after: int, entries: Iterable[InboxEntry]) -> Iterator[InboxEntry]:
+    """Give the entries up to the first gap."""
+    for due, entry in enumerate(entries, start=after + 1):
+        if entry.sequence != due:
+            return
+        yield entry

@@ -28,6 +28,7 @@ _PARTS: Final = {
     "watch": f"{_HERE}.watch:watch",
     "pause": f"{_HERE}.pauses:pause",
     "resume": f"{_HERE}.pauses:resume",
+    "group": f"{_HERE}.fed_groups:group",
     "simulate": f"{_HERE}.simulate:simulate",
     "serve": f"{_HERE}.serve:serve",
     "doctor": f"{_HERE}.doctor:doctor",

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
-from metagit_mcp.domain.text import is_id, shown
+from metagit_mcp.domain.text import is_any_id, shown
 from metagit_mcp.domain.work import PauseScope
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.interfaces.cli.confirmation import recorded_as
@@ -86,7 +86,7 @@ def _scope(group: str | None, agent: str | None, resource: str | None) -> Scope:
         words = " and ".join(f"--{scope}" for scope, _ in given)
         raise InvalidInput(f"{words} name several scopes", hint="Pause one after another.", field=given[1][0])
     scope, name = given[0]
-    is_fit = is_id(name) if scope == "group" else shown(name, _LONGEST_NAME) == name
+    is_fit = is_any_id(name) if scope == "group" else shown(name, _LONGEST_NAME) == name
     if not is_fit:
         raise InvalidInput(f"{scope}: no {scope} could have this name", field=scope)
     return scope, name

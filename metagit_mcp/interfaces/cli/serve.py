@@ -10,7 +10,7 @@ from metagit_mcp.interfaces.cli.invocation import Invocation
 
 _AGENT_HELP: Final = "Who asks when a call does not say it."
 _CAPABILITIES_HELP: Final = "What the agents of this server can do, unless a call says it."
-_TOOLSETS_HELP: Final = "Which tools to offer: schedule, work, tasks; default: schedule,work."
+_TOOLSETS_HELP: Final = "Which tools to offer: schedule, work, tasks, groups; default: schedule,work."
 _WAIT_HELP: Final = "No call waits longer for work than so many seconds, whatever it asks for [default: 50]."
 _OPERATOR_HELP: Final = "Let this server set Organization policy in the name of this person."
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from metagit_mcp.domain.decision import LeaseRecord, LoggedDecision, ScheduleDecision
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.interfaces.cli.output import Block, Table
 from metagit_mcp.interfaces.cli.wording import for_people
 from metagit_mcp.wire.codec import plain
@@ -50,11 +51,6 @@ def without_fraction(instant: str) -> str:
     return _FRACTION.sub("", instant)
 
 
-def instant(at: datetime) -> str:
-    """Return an instant in UTC, to the second."""
-    return at.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
-
-
 def view_remarks(warnings: Iterable[str], next_step: str) -> Iterator[Block]:
     """Yield what every answer ends with."""
     yield from (f"warning: {for_people(warning)}" for warning in warnings)
@@ -93,7 +89,7 @@ def _why(decision: ScheduleDecision) -> Iterator[Block]:
 
 def view_lease(lease: LeaseRecord) -> Iterator[Block]:
     """Yield the lease as its holder has to know it."""
-    until = instant(lease.expires_at)
+    until = instant_text(lease.expires_at)
     yield f"lease {lease.lease_id} on {lease.graph_id}/{lease.node_id}: {lease.agent_id}'s until {until}"
     if lease.resume_from is not None:
         yield f"  goes on from checkpoint {lease.resume_from}"
@@ -150,7 +146,9 @@ def _groups(answer: StatusAnswer) -> Table:
     rows = tuple(_group_row(each) for each in groups)
     header = ("graph", "class", "share", "received", "running", "ready", "oldest", "place", "note")
     shown = f", {len(rows)} of {answer.groups_total}" if len(rows) < answer.groups_total else ""
-    title = f"Groups{shown}, most behind first; received of the last {counted(answer.charges, 'charge')}"
+    title = f"Groups{shown}, most behind first; received of the last {counted(answer.charges or 0, 'charge')}"
+    # Asked about one Group, its share is not told.
+    title = "Group" if answer.charges is None else title
     return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:8]))
 
 
@@ -161,7 +159,7 @@ def _group_row(group: GroupStatus) -> tuple[str, ...]:
         group.graph_id,
         f"{group.priority_class}×{group.weight}",
         "" if group.guaranteed is None else percent(group.guaranteed),
-        percent(group.received),
+        "" if group.received is None else percent(group.received),
         f"{group.running_slots}{quota}",
         str(group.ready),
         "" if group.oldest is None else f"{duration(group.oldest.seconds)} {group.oldest.passed_over}×",
@@ -178,9 +176,10 @@ def _group_note(group: GroupStatus) -> str:
 
 
 def _held(held: HeldSlots) -> str:
-    until = "" if held.until is None else f", until {instant(held.until)}"
+    until = "" if held.until is None else f", until {instant_text(held.until)}"
     why = "; running work was asked to pause for it" if held.purpose == "preemption" else ""
-    slots = f"{counted(held.slots, 'slot')} kept, {held.free} free now"
+    free = "" if held.free is None else f", {held.free} free now"
+    slots = f"{counted(held.slots, 'slot')} kept{free}"
     return f"Waited for {held.graph_id}/{held.node_id}: {slots}{until}{why}"
 
 
@@ -196,14 +195,14 @@ def _running_row(node: RunningNode) -> tuple[str, ...]:
 
 def _until(until: datetime | None, is_asked: bool | None) -> str:
     """Return the end of a lease, and whether its holder is asked to pause before."""
-    shown = instant(until) if until else ""
+    shown = instant_text(until) if until else ""
     return f"{shown}, asked to pause" if is_asked else shown
 
 
 def view_pauses(pauses: Iterable[PauseRecord]) -> Table:
     """Return what is paused, by whom, until when and why."""
     rows = tuple(
-        (f"{each.scope} {each.name}".rstrip(), each.by, instant(each.until) if each.until else "", each.note or "")
+        (f"{each.scope} {each.name}".rstrip(), each.by, instant_text(each.until) if each.until else "", each.note or "")
         for each in pauses
     )
     return Table(title="Paused", header=("what", "by", "until", "note"), rows=rows)

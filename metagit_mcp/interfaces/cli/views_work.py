@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from metagit_mcp.application.changes import Change
 from metagit_mcp.domain.decision import BudgetFigure
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.interfaces.cli.output import Block, Table
-from metagit_mcp.interfaces.cli.views_schedule import instant, view_lease, view_pauses, view_remarks
+from metagit_mcp.interfaces.cli.views_schedule import view_lease, view_pauses, view_remarks
 from metagit_mcp.wire.responses import PauseAnswer, WorkReportAnswer, WorkStandingAnswer, WorkStartAnswer
 
 
@@ -16,7 +17,7 @@ def view_start(answer: WorkStartAnswer) -> Iterator[Block]:
         yield from _budget(answer.lease.budget or ())
     owned = answer.ownership
     if owned is not None:
-        yield f"{owned.graph_id}/{owned.node_id} is {owned.agent_id}'s; to be started by {instant(owned.start_by)}"
+        yield f"{owned.graph_id}/{owned.node_id} is {owned.agent_id}'s; to be started by {instant_text(owned.start_by)}"
     hints = answer.dispatch_hints
     if hints is not None:
         yield f"  {hints.title}"
@@ -28,7 +29,7 @@ def view_report(answer: WorkReportAnswer) -> Iterator[Block]:
     """Yield what the node is now, and the lease if it goes on."""
     yield f"{answer.graph_id}/{answer.node_id} is {answer.node_status}"
     if answer.retry_at is not None:
-        yield f"  tried again at {instant(answer.retry_at)}"
+        yield f"  tried again at {instant_text(answer.retry_at)}"
     if answer.lease is not None:
         yield from view_lease(answer.lease)
     yield from _budget(answer.budget_left or ())
@@ -54,9 +55,9 @@ def view_change(change: Change) -> str:
     """Return one line: when, where, what, who, and in whose words."""
     where = f"{change.graph_id}/{change.node_id}" if change.node_id else change.graph_id
     scope = f"{change.scope} {change.name or ''}".rstrip() if change.scope else None
-    words = [instant(change.at), where or scope, change.change, change.status, change.agent_id, change.lease_id]
+    words = [instant_text(change.at), where or scope, change.change, change.status, change.agent_id, change.lease_id]
     words += [f"by {change.by}"] if change.by else []
-    words += [f"until {instant(change.until)}"] if change.until else []
+    words += [f"until {instant_text(change.until)}"] if change.until else []
     line = " ".join(word for word in words if word)
     return f"{line}: {change.note}" if change.note else line
 

@@ -12,6 +12,8 @@ _COMMANDS: Final = {
     "metagit_schedule_policy": "metagit-mcp schedule policy",
     "metagit_work_start": "metagit-mcp work start",
     "metagit_work_report": "metagit-mcp work report",
+    "metagit_group_deliver": "metagit-mcp group deliver",
+    "metagit_group_estimate": "metagit-mcp group estimate",
     "metagit_task_plan": "metagit-mcp task plan",
     "metagit_task_update": "metagit-mcp task update",
     "action=show": "metagit-mcp schedule policy show",

@@ -1,8 +1,8 @@
 """The demo: example workspaces, agents that work in them over MCP, and the facts that must hold meanwhile.
 
-`example` is what is planned, `tour` and `fleet` are the chapters, `tour_facts` and `fleet_facts` what must be seen at
-each step, `views` and `fleet_views` how an answer is told, `walk` takes the steps, `programs` plays the agents and the
-people, `transcript` is where it is printed. It must not import a use case: everything goes through the programs that
+`example` and `group_log` are what is planned, `tour`, `fleet` and `group` are the chapters, `*_facts` what must be seen
+at each step, `*views` how an answer is told, `walk` takes the steps, `programs` plays the agents and the people,
+`transcript` is where it is printed. It must not import a use case: everything goes through the programs that
 a user starts.
 """
 
@@ -10,11 +10,12 @@ import os
 import sys
 
 from metagit_mcp.interfaces.demo.fleet import FLEET
+from metagit_mcp.interfaces.demo.group import GROUP_CHAPTER
 from metagit_mcp.interfaces.demo.tour import TOUR
 from metagit_mcp.interfaces.demo.transcript import Transcript
 from metagit_mcp.interfaces.demo.walk import demonstrate
 
-CHAPTERS = (TOUR, FLEET)
+CHAPTERS = (TOUR, FLEET, GROUP_CHAPTER)
 
 
 def main() -> int:

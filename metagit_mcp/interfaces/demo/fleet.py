@@ -1,13 +1,9 @@
-"""Three agents empty a workspace together; one is killed twice on the way, and every node is done once all the same.
-
-Knows the ledger's file only to count what happened.
-"""
+"""Three agents empty a workspace together; one is killed twice on the way, and every node is done once all the same."""
 
 import json
 import os
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +11,7 @@ from typing import Any, Final
 import anyio
 
 from metagit_mcp.interfaces.demo import fleet_views as views
-from metagit_mcp.interfaces.demo.account import account_of
+from metagit_mcp.interfaces.demo.account import account_of, ledger_events
 from metagit_mcp.interfaces.demo.fleet_facts import FLEET_FACTS
 from metagit_mcp.interfaces.demo.programs import (
     Agent,
@@ -68,13 +64,6 @@ class Fleet:
         """Return the nodes that a graph file was said to be completed of, once for each time."""
         events = logged(self.root, "events/taskgraph.jsonl")
         return sorted(event["payload"]["node_id"] for event in events if event["type"] == "TaskCompleted")
-
-    def events(self) -> list[tuple[str, Json]]:
-        """Return the ledger's events, as kind and record."""
-        ledger = f"file:{self.root}/.metagit/schedule/ledger.db?mode=ro"
-        with closing(sqlite3.connect(ledger, uri=True)) as opened:
-            rows = opened.execute("SELECT kind, body FROM event ORDER BY position").fetchall()
-        return [(kind, json.loads(body)) for kind, body in rows]
 
 
 def set_clock(path: Path, seconds: int) -> None:
@@ -138,7 +127,7 @@ async def drain(fleet: Fleet) -> Json:
     asked = [await _claim(agent) for agent in (fleet.first, fleet.second)]
     in_the_way = [[[row["reason"], row["nodes"]] for row in answer["not_eligible"]] for answer in asked]
     return {
-        "done": sorted(node_id for node_id, each in account_of(fleet.events()).items() if each["done"]),
+        "done": sorted(node_id for node_id, each in account_of(ledger_events(fleet.root)).items() if each["done"]),
         "given": [answer["decisions"] for answer in asked],
         "in_the_way": in_the_way[0],
         "both_are_told": in_the_way[0] == in_the_way[1],
@@ -194,7 +183,7 @@ async def finish(fleet: Fleet) -> Json:
 async def account(fleet: Fleet) -> Json:
     """Count, from the ledger and from the files, who did what and how often."""
     told = await seen_once(fleet.told, sorted(str(node["node_id"]) for node in _NODES))
-    counted = account_of(fleet.events())
+    counted = account_of(ledger_events(fleet.root))
     return {
         "nodes": [{"node_id": node_id, **each} for node_id, each in sorted(counted.items())],
         "done": [[node_id, each["done"]] for node_id, each in sorted(counted.items())],

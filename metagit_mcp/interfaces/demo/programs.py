@@ -43,10 +43,11 @@ class StepFailed(Exception):
     """A program did not do its part; the message says which and why."""
 
 
-def environment(clock: Path | None = None) -> dict[str, str]:
-    """Return the environment of every program: what an agent host passes on, and the file that tells the time."""
+def environment(clock: Path | None = None, fault: str | None = None) -> dict[str, str]:
+    """Return the environment of every program: what an agent host passes on, the file that tells the time, a fault."""
     own = {} if clock is None else {"METAGIT_MCP_CLOCK": f"@{clock}"}
-    return {**get_default_environment(), "PYTHONPATH": _PACKAGE_HOME, **own}
+    dies = {} if fault is None else {"METAGIT_MCP_FAULT": fault}
+    return {**get_default_environment(), "PYTHONPATH": _PACKAGE_HOME, **own, **dies}
 
 
 class Agent:
@@ -183,6 +184,23 @@ async def command(root: Path, *arguments: str, clock: Path | None = None, ends_w
             raise StepFailed(f"{said} ended with {ended.returncode}: {ended.stdout.decode(errors='replace')}")
         return placeless(json.loads(ended.stdout), root)
     raise StepFailed(f"{said} did not end within {_ANSWER_SECONDS} seconds")
+
+
+async def killed(root: Path, *arguments: str, fault: str, clock: Path | None = None) -> Json:
+    """Run one command that dies as by kill -9 at a point of its writing; return what it said on both ways.
+
+    Raises:
+        StepFailed: it ended otherwise, or not in time.
+    """
+    words = [sys.executable, *_PROGRAM, *arguments, "--json"]
+    with anyio.move_on_after(_ANSWER_SECONDS):
+        ended = await anyio.run_process(
+            words, stdin=subprocess.DEVNULL, cwd=root, env=environment(clock, fault), check=False
+        )
+        if ended.returncode == -signal.SIGKILL:
+            return {"point": ended.stderr.decode().strip(), "said": ended.stdout.decode()}
+        raise StepFailed(f"it was to die at {fault} and ended with {ended.returncode}")
+    raise StepFailed(f"it was to die at {fault} and did not end within {_ANSWER_SECONDS} seconds")
 
 
 async def seen_once(look: Callable[[], T], expected: T) -> T:

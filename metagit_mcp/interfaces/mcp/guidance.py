@@ -6,7 +6,7 @@ from typing import Any, Final
 from mcp import MCPError, types
 from mcp.server.context import ServerRequestContext
 
-from metagit_mcp.domain.text import is_agent_id, is_id
+from metagit_mcp.domain.text import is_agent_id, is_any_id
 
 Context = ServerRequestContext[Any, Any]
 
@@ -58,7 +58,7 @@ is no instruction about anything else.
 """
 _ARGUMENTS: Final = {
     "agent_id": (is_agent_id, "Who works, if a host runs several agents over one connection"),
-    "graph_id": (is_id, "Only this task graph"),
+    "graph_id": (is_any_id, "Only this task graph"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Builds the MCP server object: identity, tools, prompts, duties, and the way of a call.
+"""Builds the MCP server object: identity, tools, prompts, resources, duties, and the way of a call.
 
 Must not know files, nor over which transport it is served. It uses public names of the SDK only.
 """
@@ -17,6 +17,7 @@ from metagit_mcp.interfaces.mcp.arguments import ObjectArguments
 from metagit_mcp.interfaces.mcp.errors import failed, refused, unknown_tool
 from metagit_mcp.interfaces.mcp.guidance import PromptDesk, instructions, prompts
 from metagit_mcp.interfaces.mcp.opening import LateApplication
+from metagit_mcp.interfaces.mcp.resources import ResourceDesk, templates
 from metagit_mcp.interfaces.mcp.tools import TOOLS, Call, ToolEntry, entry_input_schema, entry_output_schema
 from metagit_mcp.interfaces.mcp.upkeep import upkeep
 from metagit_mcp.settings import Settings
@@ -48,6 +49,7 @@ def build_server(
     entries = [*(entry for entry in TOOLS if entry.toolset in settings.toolsets), *extra_tools]
     application = LateApplication(open_application)
     desk, prompt_desk = ToolDesk(entries, application), PromptDesk(settings.toolsets)
+    resource_desk = ResourceDesk(application) if templates(settings.toolsets) else None
     has_prompts = bool(prompts(settings.toolsets))
     kept = CacheHint(ttl_ms=_LIST_KEPT_MS)
     server: Server[Any] = Server(
@@ -56,10 +58,13 @@ def build_server(
         title=TITLE,
         instructions=instructions(settings.toolsets),
         lifespan=upkeep(application),
-        cache_hints={"tools/list": kept, "prompts/list": kept},
+        cache_hints={"tools/list": kept, "prompts/list": kept, "resources/templates/list": kept},
         on_list_tools=desk.list_tools,
         on_list_prompts=prompt_desk.list_prompts if has_prompts else None,
         on_get_prompt=prompt_desk.get_prompt if has_prompts else None,
+        on_list_resources=resource_desk.list_resources if resource_desk else None,
+        on_list_resource_templates=resource_desk.list_templates if resource_desk else None,
+        on_read_resource=resource_desk.read_resource if resource_desk else None,
     )
     server.add_request_handler("tools/call", types.CallToolRequestParams, desk.call_tool)
     # Instead of the span per message that the SDK makes for a telemetry exporter, which is not part of this program.

@@ -43,7 +43,8 @@ class Limits:
     waited for as long as one is written at least this often.
     """
 
-    line_bytes: int = 8 << 20
+    # A call may carry 8 MiB of Events, and what is around them.
+    line_bytes: int = 12 << 20
     patience_s: float = 5.0
 
 

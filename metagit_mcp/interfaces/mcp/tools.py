@@ -9,6 +9,9 @@ from metagit_mcp.domain.decision import ScheduleDecision
 from metagit_mcp.domain.value import value
 from metagit_mcp.wire.answer_size import Rendered, rendered
 from metagit_mcp.wire.codec import Json
+from metagit_mcp.wire.estimate_answers import EstimateAnswer, EstimateRequest
+from metagit_mcp.wire.group_answers import DeliverAnswer
+from metagit_mcp.wire.group_requests import DeliverRequest
 from metagit_mcp.wire.portable import input_schema, output_schema
 from metagit_mcp.wire.requests import (
     NextRequest,
@@ -136,6 +139,20 @@ async def tool_task_update(call: Call) -> Rendered:
     return rendered(answer)
 
 
+async def tool_group_deliver(call: Call) -> Rendered:
+    """Take in Events of a Group's log."""
+    request = parse_request(DeliverRequest, call.arguments)
+    answer = await (await call.application()).groups.deliver(request)
+    return rendered(answer)
+
+
+async def tool_group_estimate(call: Call) -> Rendered:
+    """Answer when work of one Group starts and ends."""
+    request = parse_request(EstimateRequest, call.arguments)
+    answer = await (await call.application()).groups.estimate(request)
+    return rendered(answer)
+
+
 # In the order of tools/list: what an agent needs first stands first.
 TOOLS: Final[tuple[ToolEntry, ...]] = (
     ToolEntry(
@@ -239,6 +256,34 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         answer=TaskUpdateAnswer,
         answering=tool_task_update,
         fields_as_in=PlannedNode,
+    ),
+    ToolEntry(
+        name="metagit_group_deliver",
+        title="Take in Events of a Group",
+        description=(
+            "Use this to pass on what the log of a Group says, in any order and as often as you like: each Event counts"
+            " once, and all of a call or none. Events beyond a gap are held; next_step says which are missing. Then"
+            " call metagit_schedule_next for the work."
+        ),
+        toolset="groups",
+        effects=SETTLES,
+        request=DeliverRequest,
+        answer=DeliverAnswer,
+        answering=tool_group_deliver,
+    ),
+    ToolEntry(
+        name="metagit_group_estimate",
+        title="When work of a Group is done",
+        description=(
+            "Use this to tell a Group when its work, or one node of it, will start and be done. The answer rests on"
+            " that Group's own queue and on fixed figures, and tells nothing of other Groups. Changes nothing. Where it"
+            " says blocked, metagit_schedule_status with node_id says why."
+        ),
+        toolset="groups",
+        effects=LOOKS,
+        request=EstimateRequest,
+        answer=EstimateAnswer,
+        answering=tool_group_estimate,
     ),
 )
 

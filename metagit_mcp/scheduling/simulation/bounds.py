@@ -4,11 +4,12 @@ Exact rationals; it knows what comes and under which policy, not what happened.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 
 from metagit_mcp.domain.policy import PriorityClass, SchedulePolicy, class_of, weight_of
 from metagit_mcp.domain.value import value
+from metagit_mcp.scheduling.bounds import class_weights, work_across, work_within
 from metagit_mcp.scheduling.simulation.jobs import Job
 
 
@@ -57,25 +58,14 @@ class _Load:
         rounds = -(-starts // at_once) + 1
         return Bound(cost=cost, seconds=self._longest * int(rounds + min(starts, self._wide)))
 
-    def _within(self, graph_id: str) -> Fraction:
-        """Γ of I4: the work of the other Groups of its class."""
-        c, weight = self._c[graph_id], weight_of(self._policy, graph_id)
-        name = self._class[graph_id]
-        others = self._weights[name] - weight
-        window = 2 * self._policy.deadline_window
-        return others * (window + Fraction(c, weight)) + self._slacks[name] - c
-
     def _across(self, graph_id: str) -> Fraction:
         """I5: the work of all other Groups, however full other classes are."""
-        weights = _class_weights(self._policy, self._weights)
-        name = self._class[graph_id]
-        own, c_max = weights[name], self._c_max
-        within = (self._within(graph_id) + c_max) * Fraction(sum(weights.values()), own)
-        window = 2 * self._policy.class_window
-        return within + sum(
-            (weight * (Fraction(c_max, own) + window) + c_max for each, weight in weights.items() if each != name),
-            Fraction(0),
+        c, weight, name = self._c[graph_id], weight_of(self._policy, graph_id), self._class[graph_id]
+        within = work_within(
+            weight, c, self._weights[name] - weight, self._slacks[name] - c, self._policy.deadline_window
         )
+        weights = class_weights(self._policy, self._weights)
+        return work_across(within, self._c_max, name, weights, self._policy.class_window)
 
 
 def _slack(policy: SchedulePolicy, slots: int, jobs: Iterable[Job]) -> dict[str, int]:
@@ -88,7 +78,3 @@ def _slack(policy: SchedulePolicy, slots: int, jobs: Iterable[Job]) -> dict[str,
         is_wide = is_wide or job.slots > 1
     drained = policy.drain_limit * max(largest.values(), default=0) if is_wide else 0
     return {graph_id: charge + drained + slots * excess for graph_id, charge in largest.items()}
-
-
-def _class_weights(policy: SchedulePolicy, present: Mapping[PriorityClass, int]) -> dict[PriorityClass, int]:
-    return {name: getattr(policy.classes, name) for name in sorted(present)}

@@ -11,8 +11,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 from metagit_mcp.application.changes import Change
 from metagit_mcp.domain.decision import LoggedDecision
+from metagit_mcp.errors import EventConflict
 from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.wire.diagnosis import DoctorAnswer, DoctorFinding
+from metagit_mcp.wire.group_answers import (
+    DeliverAnswer,
+    FedGroup,
+    GroupAnswer,
+    GroupReplay,
+    GroupsAnswer,
+    MissingEvents,
+    OutboxAnswer,
+    ProposalAnswer,
+    ProposalRecord,
+    SnapshotAnswer,
+    StateCount,
+    VerifyAnswer,
+)
 from metagit_mcp.wire.responses import (
     ApprovalAnswer,
     PauseAnswer,
@@ -39,6 +54,7 @@ from tests.interfaces.mcp.fake_application import (
     AT,
     DECISION,
     NODE,
+    estimate_answer,
     next_answer,
     plan_answer,
     policy_answer,
@@ -49,9 +65,10 @@ from tests.interfaces.mcp.fake_application import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from metagit_mcp.bootstrap import Application
+    from metagit_mcp.wire.group_events import GroupEvent
     from metagit_mcp.wire.requests import StatusRequest
 
 MERMAID = "flowchart LR\n  n0[plan] --> n1[build]\n"
@@ -193,6 +210,61 @@ def shown_again(_: StatusRequest, tell: Callable[[StatusAnswer], bool]) -> None:
     raise KeyboardInterrupt
 
 
+FED = FedGroup(
+    group_id="group:auth",
+    cursor=10,
+    first_sequence=3,
+    filtered=False,
+    archived=False,
+    held=8,
+    items_total=3,
+    items=(StateCount(state="open", items=2), StateCount(state="queued", items=1)),
+    outbox=1,
+    missing=MissingEvents(first=11, last=12),
+)
+PROPOSAL = ProposalRecord(
+    action_id="L-1:submit",
+    command="work.submit",
+    group_id="group:auth",
+    work_item_id="auth:build",
+    agent_id="agent://acme/coder",
+    ownership_epoch=2,
+    session_epoch=1,
+    membership_epoch=4,
+    payload={"summary": "It runs", "artifacts": ("a.txt",)},
+    at=AT,
+)
+OUTBOX = OutboxAnswer(
+    group_id="group:auth", cursor=10, proposals=(PROPOSAL,), proposals_total=1, warnings=(), next_step="Send it."
+)
+ANSWERED = ProposalAnswer(
+    group_id="group:auth",
+    action_id="L-1:accept",
+    outcome="refused",
+    changed=True,
+    withdrawn=("L-1:accept", "L-1:start"),
+    warnings=(),
+    next_step="Look again.",
+)
+VERIFIED = VerifyAnswer(
+    position=40,
+    snapshot_position=30,
+    same=True,
+    groups=(GroupReplay(group_id="group:auth", cursor=10, items=3, same=True),),
+    warnings=(),
+    next_step="Nothing to do.",
+)
+
+
+def taken_in(group_id: str, events: Sequence[GroupEvent], _: Mapping[str, Any]) -> DeliverAnswer:
+    """Take in Events of the one Group there is; what is no business of it is in conflict."""
+    wrong = next((index for index, event in enumerate(events) if event.group_id != group_id), None)
+    if wrong is not None:
+        raise EventConflict("It is of another Group.", hint="Compare.", index=wrong, sequence=events[wrong].sequence)
+    cursor, size = events[-1].sequence, len(events)
+    return DeliverAnswer(cursor=cursor, applied=size, duplicates=0, held=0, warnings=(), next_step="Go on.")
+
+
 SAMPLES: dict[str, Any] = {
     "schedule.next": next_answer(DECISION),
     "schedule.status": status_answer(),
@@ -214,6 +286,15 @@ SAMPLES: dict[str, Any] = {
     "rules.pause": PAUSED,
     "rules.resume": replace(PAUSED, pauses=(), changed=False),
     "maintenance.doctor": DIAGNOSIS,
+    "groups.take_in": taken_in,
+    "groups.follow": lambda more, goes_on: [more() for _ in range(3) if goes_on()],
+    "groups.listed": GroupsAnswer(groups=(FED,), warnings=(), next_step="Look at one."),
+    "groups.shown": GroupAnswer(group=FED, warnings=("it is old",), next_step="Deliver the rest."),
+    "groups.outbox": OUTBOX,
+    "groups.answer": ANSWERED,
+    "groups.verify": VERIFIED,
+    "groups.estimate": estimate_answer(),
+    "groups.snapshot": SnapshotAnswer(position=40, bytes=1000, warnings=(), next_step="Verify it."),
     "watching.begin": None,
     "watching.follow": followed,
 }

@@ -32,6 +32,7 @@ ANSWERS = [
     ("work review build --accept --operator ada", "work.review"),
     ("work release build --force --operator ada", "work.release"),
     ("work retry build --operator ada", "work.retry"),
+    ("group estimate group:shop", "groups.estimate"),
     ("pause", "rules.pause"),
     ("resume", "rules.resume"),
     ("task plan --title Ship", "tasks.plan"),

@@ -203,7 +203,7 @@ def test_a_patch_is_read_from_a_file(run: Run, tmp_path: Path) -> None:
         (
             "show build",
             "unknown command show",
-            "Did you mean metagit-mcp task show or metagit-mcp schedule policy show? Known: ",
+            "Did you mean metagit-mcp task show or metagit-mcp schedule policy show or metagit-mcp group show? Known: ",
         ),
         ("task aprove x", "unknown command aprove", "Did you mean metagit-mcp work approve? Known: plan, "),
         ("xyzzy", "unknown command xyzzy", "Known: demo, init, "),
@@ -248,7 +248,7 @@ def test_a_patch_is_read_from_a_file(run: Run, tmp_path: Path) -> None:
             "nodes: must be a JSON array: EOF while parsing an object at line 1 column 1",
             'For example: [{"title"',
         ),
-        ("task show a/b", "node_id: must be letters, digits and", ""),
+        ("task show /b", "node_id: must be letters, digits and", ""),
     ],
 )
 def test_a_mistake_is_explained(run: Run, line: str, message: str, hint: str) -> None:

@@ -148,7 +148,7 @@ def test_an_object_is_read_from_a_file_or_from_standard_input(
         ("work review build --accept --reject", "say either --accept or --reject", ""),
         ("work review build --reject --operator ada", "note: say what is wrong with the result", "Add --note TEXT."),
         ("work release build", "a node is taken from its agent only with --force", "Add --force, or let "),
-        ("work retry a/b", "node_id: must be letters", ""),
+        ("work retry /b", "node_id: must be letters", ""),
         ("pause --group a --agent b", "--group and --agent name several scopes", "Pause one after another."),
         ("pause --group ..", "group: no group could have this name", ""),
         ("pause --agent \x1b[1m", "agent: no agent could have this name", ""),

@@ -12,7 +12,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, LeaseRecord, ScheduleDecision
+from metagit_mcp.scheduling.estimate import StartWindow
 from metagit_mcp.settings import TOOLSETS, Settings
+from metagit_mcp.wire.estimate_answers import EstimateAnswer
+from metagit_mcp.wire.group_answers import DeliverAnswer
 from metagit_mcp.wire.responses import (
     GraphRecord,
     NextAnswer,
@@ -45,6 +48,8 @@ LEAST: dict[str, dict[str, Any]] = {
     "metagit_work_report": {"lease_id": "L-AAAABBBBCCCC", "state": "running"},
     "metagit_task_plan": {"title": "Ship it"},
     "metagit_task_update": {"node_id": "build"},
+    "metagit_group_deliver": {"group_id": "group:shop", "events": [{"sequence": 1}]},
+    "metagit_group_estimate": {"group_id": "group:shop"},
 }
 NODE = NodeRecord(graph_id="shop", node_id="build", title="Build it", status="ready", depends_on=("plan",), deadline=AT)
 DECISION = ScheduleDecision(
@@ -185,6 +190,24 @@ class FakeKeeping:
             await self.instead(name)
 
 
+def deliver_answer() -> DeliverAnswer:
+    return DeliverAnswer(cursor=7, applied=2, duplicates=1, held=0, warnings=(), next_step="Deliver what follows.")
+
+
+def estimate_answer() -> EstimateAnswer:
+    return EstimateAnswer(
+        group_id="group:shop",
+        confidence=0.75,
+        capacity_status="queued",
+        last_calculated_at=AT,
+        warnings=(),
+        next_step="Ask again.",
+        node_id="build",
+        estimated_start=StartWindow(earliest=AT, latest=AT),
+        estimated_completion=AT,
+    )
+
+
 async def _untold(_waited: float, _of: float) -> None:
     raise AssertionError
 
@@ -205,6 +228,7 @@ class FakeApplication:
             policies=SimpleNamespace(run=self._answer(policy_answer())),
             work=SimpleNamespace(start=self._answer(start_answer()), report=self._answer(report_answer())),
             tasks=SimpleNamespace(plan=self._answer(plan_answer()), update=self._answer(update_answer())),
+            groups=SimpleNamespace(deliver=self._answer(deliver_answer()), estimate=self._answer(estimate_answer())),
             keeping=self.keeping,
         )
         return cast("Application", uses)

@@ -20,7 +20,7 @@ ENV["PYTHONPATH"] = str(HERE.parents[3])
 
 
 CLEAN_EXIT = "lifespan entered\nlifespan left\nreturned\n"
-LIMIT = 8 << 20
+LIMIT = 12 << 20
 
 
 def start(*arguments: str, stdin: Stream = subprocess.PIPE, stdout: Stream = subprocess.PIPE) -> RawServer:

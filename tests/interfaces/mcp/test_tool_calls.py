@@ -200,7 +200,7 @@ async def test_arguments_are_read_kindly(tool: str, arguments: Arguments, reques
         ("metagit_schedule_next", {"capabilities": "gpu"}, "capabilities"),
         ("metagit_schedule_next", {"capabilities": {"gpu": True}}, "capabilities"),
         ("metagit_schedule_next", {"graph_id": "../../x"}, "graph_id"),
-        ("metagit_schedule_next", {"graph_id": "a/b"}, "graph_id"),
+        ("metagit_schedule_next", {"graph_id": "/b"}, "graph_id"),
         ("metagit_schedule_next", {"graph_id": "g" * 300}, "graph_id"),
         ("metagit_schedule_next", {"graph_id": ["g"]}, "graph_id"),
         ("metagit_schedule_next", {"wait_seconds": 301}, "wait_seconds"),
@@ -235,7 +235,15 @@ async def test_arguments_are_read_kindly(tool: str, arguments: Arguments, reques
         ("metagit_task_plan", {"title": ""}, "title"),
         ("metagit_task_plan", {"title": "T", "nodes": '[{"title": "a"'}, "nodes"),
         ("metagit_task_plan", {"title": "T", "nodes": [{"title": "a", "colour": "red"}]}, "nodes/0/colour"),
+        ("metagit_task_plan", {"title": "T", "graph_id": "a/b"}, "graph_id"),
         ("metagit_task_update", {"node_id": "n", "status": "finished"}, "status"),
+        ("metagit_group_deliver", {"group_id": "g"}, "events"),
+        ("metagit_group_deliver", {"group_id": "g", "events": []}, "events"),
+        ("metagit_group_deliver", {"group_id": "g", "events": "[{"}, "events"),
+        ("metagit_group_deliver", {"group_id": "g", "events": [{}, 7]}, "events/1"),
+        ("metagit_group_deliver", {"group_id": "g", "events": [{}] * 1001}, "events"),
+        ("metagit_group_deliver", {"group_id": "../g", "events": [{}]}, "group_id"),
+        ("metagit_group_deliver", {"group_id": "g", "events": [{}], "first_sequence": 0}, "first_sequence"),
     ],
 )
 async def test_a_bad_argument_is_named(tool: str, arguments: Arguments, field: str, mode: str) -> None:
@@ -252,7 +260,9 @@ async def test_an_unknown_argument_is_refused_by_name(tool: str, mode: str) -> N
     async with connected(FakeApplication(), mode) as client:
         record = refusal(await client.call_tool(tool, {**LEAST[tool], "graphid": "shop"}))
     assert (record["message"], record["details"]) == ("unknown argument graphid", {"field": "graphid"})
-    assert record["hint"].startswith("Known: " if tool == "metagit_work_report" else "Did you mean graph_id? Known: ")
+    of_groups = dict.fromkeys(("metagit_group_deliver", "metagit_group_estimate"), "Did you mean group_id? ")
+    meant = {"metagit_work_report": "", **of_groups}
+    assert record["hint"].startswith(f"{meant.get(tool, 'Did you mean graph_id? ')}Known: ")
 
 
 async def test_an_unknown_field_of_an_object_is_refused_with_those_it_has(mode: str) -> None:

@@ -58,6 +58,7 @@ DEFAULTS: Json = {
     "retries": {"max_attempts": 3, "backoff_seconds": 60, "max_backoff_seconds": 3600},
     "gates": {"approval_required_for": ["high_risk", "destructive"]},
     "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
+    "disclosure": {"max_groups": 8, "max_cost": 16, "seconds_per_unit": 60},
 }
 
 
@@ -163,14 +164,14 @@ def test_a_set_of_what_is_so_already_writes_nothing(desk: Desk) -> None:
 
 @pytest.mark.parametrize("key", ["graph_overrides", "groups"])
 def test_a_key_that_is_no_graph_id_can_be_removed_and_never_set(desk: Desk, key: str) -> None:
-    foreign = {"a/b": {"cost": 1}} if key == "graph_overrides" else {"a/b": {"quota": 1}}
+    foreign = {"a b": {"cost": 1}} if key == "graph_overrides" else {"a b": {"quota": 1}}
     desk.put(POLICY, {key: foreign})
     server = operator(desk)
     for action in ("set", "preview"):
         with pytest.raises(InvalidInput, match=f"{key}: one of its keys is no graph id"):
             server.policy(action, patch=json.dumps({key: {"..": {}}}))
-    assert server.policy("set", cost=1)["policy"][key].keys() == {"a/b"}
-    assert server.policy("set", patch=json.dumps({key: {"a/b": None}}))["policy"][key] == {}
+    assert server.policy("set", cost=1)["policy"][key].keys() == {"a b"}
+    assert server.policy("set", patch=json.dumps({key: {"a b": None}}))["policy"][key] == {}
 
 
 # --- shares --------------------------------------------------------------------------------------------------------
@@ -246,6 +247,12 @@ def test_by_score_nothing_is_guaranteed(desk: Desk) -> None:
         ({"classes": {"low": 0}}, "classes/low", "should be greater than or equal to 1"),
         ({"class_window": -1}, "class_window", "should be greater than or equal to 0"),
         ({"ordering": "fifo"}, "ordering", "should be 'fair' or 'score'"),
+        ({"disclosure": {"max_groups": 0}}, "disclosure/max_groups", "should be greater than or equal to 1"),
+        (
+            {"disclosure": {"seconds_per_unit": 0}},
+            "disclosure/seconds_per_unit",
+            "should be greater than or equal to 1",
+        ),
     ],
 )
 def test_a_bad_share_is_refused_by_field_and_rule(desk: Desk, patch: Json, field: str, rule: str) -> None:

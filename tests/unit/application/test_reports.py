@@ -161,7 +161,9 @@ def test_a_resource_that_turned_an_agent_away_costs_no_attempt(desk: Desk) -> No
     assert other.taken("w2") == ["c"]
     with pytest.raises(NodeNotEligible) as caught:
         other.start("b", agent_id="w3")
-    assert caught.value.details["reasons"] == ["resource_closed(api, until 2026-12-01T12:05:00Z)"]
+    assert caught.value.details["reasons"] == ["resource_closed(api)"]
+    against = other.status(node_id="b")["explain"]["reasons"]
+    assert [each["text"] for each in against] == ["resource_closed(api, until 2026-12-01T12:05:00Z)"]
     desk.wait(300)
     assert (desk.taken("w3"), other.taken("w4")) == (["a"], ["b"])
 

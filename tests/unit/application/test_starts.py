@@ -123,7 +123,7 @@ REFUSED: list[tuple[Json, Json, type[MetagitError], str, list[str]]] = [
     ({"status": "completed"}, {}, NodeNotEligible, "other", ["finished(completed)"]),
     ({"status": "running"}, {}, NodeNotEligible, "other", ["observed(since 2026-11-29T13:52:06Z, overdue)"]),
     ({"budget": {"tokens": 0}}, {}, NodeNotEligible, "budget", ["budget_exhausted"]),
-    ({"slots": 3}, {"slots": 2}, NodeNotEligible, "capacity", ["never_fits(3 slots, limit 2)", "no_slot(0/2)"]),
+    ({"slots": 3}, {"slots": 2}, NodeNotEligible, "capacity", ["never_fits(3 slots, limit 2)", "no_slot(limit 2)"]),
     (
         {},
         {"groups": {"g": {"quota": 0}}},
@@ -131,7 +131,7 @@ REFUSED: list[tuple[Json, Json, type[MetagitError], str, list[str]]] = [
         "capacity",
         ["never_fits(1 slots, limit 0)", "group_quota(0/0)"],
     ),
-    ({}, {"agents": {"w1": {"slots": 0}}}, CapacityExceeded, "capacity", ["agent_slots(0/0)"]),
+    ({}, {"agents": {"w1": {"slots": 0}}}, CapacityExceeded, "capacity", ["agent_slots(limit 0)"]),
     (
         {"depends_on": ["other"], "capabilities": ["gpu"], **NEEDS_A_PERSON},
         {},
@@ -164,7 +164,7 @@ def test_a_start_is_refused_where_no_slot_is_free(desk: Desk) -> None:
     desk.graph("g", node("a", uses={"db": 1}), node("b"))
     desk.graph("h", node("c", uses={"db": 1}, exclusive=["deploy"]), node("d", exclusive=["deploy"]))
     desk.start("a")
-    for node_id, texts in (("b", ["group_quota(1/1)"]), ("c", ["resource_busy(db, 1/1)"])):
+    for node_id, texts in (("b", ["group_quota(1/1)"]), ("c", ["resource_busy(db, capacity 1)"])):
         with pytest.raises(CapacityExceeded) as caught:
             desk.start(node_id)
         assert (caught.value.details["reason"], caught.value.details["reasons"]) == ("capacity", texts)
@@ -173,8 +173,8 @@ def test_a_start_is_refused_where_no_slot_is_free(desk: Desk) -> None:
         desk.start("c")
     assert several.value.details["reasons"] == [
         "exclusive(deploy, held by d)",
-        "resource_busy(db, 1/1)",
-        "no_slot(2/2)",
+        "resource_busy(db, capacity 1)",
+        "no_slot(limit 2)",
     ]
     # What may pass before it has to start does not stand against owning it.
     assert desk.start("c", queue_only=True)["ownership"]["node_id"] == "c"
@@ -193,7 +193,7 @@ def test_the_queue_of_owned_work_has_an_end(desk: Desk) -> None:
     desk.start("a", queue_only=True)
     with pytest.raises(CapacityExceeded) as full:
         desk.start("b", queue_only=True)
-    assert (full.value.details["reason"], full.value.details["reasons"]) == ("capacity", ["queue_capacity(1/1)"])
+    assert (full.value.details["reason"], full.value.details["reasons"]) == ("capacity", ["queue_capacity(limit 1)"])
 
 
 @pytest.mark.parametrize(

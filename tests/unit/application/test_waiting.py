@@ -171,3 +171,16 @@ def test_one_call_opens_one_session_however_long_it_waits(desk: Desk) -> None:
     given, _ = waiting.given(claim=True, agent_id="w1", new_session=True, action_id="one", wait_seconds=9)
     assert given == ["a"]
     assert desk.events().count("session_opened") == 2
+
+
+def test_whoever_holds_work_of_other_graphs_only_waits_for_nothing_and_is_told_nothing_of_it(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    desk.graph("h", node("b"))
+    lease_id = desk.lease("w1", graph_id="h")
+    waiting = Waiting(desk)
+    answer = waiting.next(claim=True, agent_id="w1", graph_id="g", wait_seconds=9)
+    assert (answer["decisions"], answer["held"], waiting.waited) == ([], [], 0)
+    assert answer["not_eligible"] == [{"reason": "agent_slots", "nodes": 1}]
+    assert not {"h", "b", lease_id} & set(answer["next_step"].replace(".", " ").split())
+    # Whoever asks about all is told.
+    assert [each["lease_id"] for each in desk.claim("w1")["held"]] == [lease_id]

@@ -265,7 +265,7 @@ def test_the_queue_is_bounded_and_what_is_in_it_stays() -> None:
     assert (error.code, error.details["reason"], error.details["reasons"]) == (
         "CAPACITY_EXCEEDED",
         "capacity",
-        ["queue_capacity(2/2)"],
+        ["queue_capacity(limit 2)"],
     )
     played.policy = SchedulePolicy(queue_capacity=0)
     assert [played.item(name).state for name in "abc"] == ["queued", "queued", "blocked"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,147 +11,64 @@ import pytest
 from metagit_mcp.domain import group_facts as facts
 from metagit_mcp.domain.events import (
     LeaseExpired,
-    SessionOpened,
     WorkAccepted,
     WorkBlocked,
     WorkParked,
     WorkPaused,
     WorkReleased,
-    WorkStarted,
     WorkSubmitted,
 )
-from metagit_mcp.domain.feed_events import EstimatePublished, GroupEventsApplied, OfferDeclined, ProposalAnswered
+from metagit_mcp.domain.feed_events import EstimatePublished, OfferDeclined, ProposalAnswered
 from metagit_mcp.domain.feeds import Contract, Proposal
-from metagit_mcp.domain.instant import Expiry
-from metagit_mcp.domain.replay import fold
+from metagit_mcp.domain.outbox import action_id
 from metagit_mcp.domain.share_events import PreemptionRequested
-from metagit_mcp.domain.work import Checkpoint, ExecutionLease, Result
+from metagit_mcp.domain.work import Checkpoint, Result
+from tests.unit.domain.fed_log import (
+    ACCEPTANCE,
+    AT,
+    ESTIMATE,
+    LATER,
+    ME,
+    MICROS,
+    OTHER,
+    REFUSAL,
+    TERM,
+    G,
+    Log,
+    N,
+    accept,
+    accepted_by,
+    begun,
+    offered,
+    owned,
+    proposal,
+    running,
+    start,
+)
 
 if TYPE_CHECKING:
     from metagit_mcp.domain.events import Event
-    from metagit_mcp.domain.state import LedgerState
-    from metagit_mcp.domain.work import WorkItem
-
-G, N = "group:g", "work:n"
-ME, OTHER = "agent://acme/me", "agent://acme/other"
-AT = datetime(2026, 3, 2, 12, tzinfo=UTC)
-LATER = AT + timedelta(hours=1)
-TERM = Expiry(at=LATER)
-MICROS = int(AT.timestamp()) * 1_000_000
-
-
-class Log:
-    """A Group's log, and the ledger of a workspace that follows it: Events and acts in the order in which they come."""
-
-    def __init__(self) -> None:
-        self.sequence = 0
-        self.events: list[Event] = [SessionOpened(at=AT, agent_id=ME, epoch=1)]
-
-    def told(self, shape: Any, **names: Any) -> Log:  # noqa: ANN401 - any fact
-        self.sequence += 1
-        fact = shape(sequence=self.sequence, at=AT, **names)
-        self.events.append(GroupEventsApplied(at=AT, group_id=G, cursor=self.sequence, facts=(fact,)))
-        return self
-
-    def did(self, *acts: Event) -> Log:
-        self.events.extend(acts)
-        return self
-
-    @property
-    def state(self) -> LedgerState:
-        return fold(self.events)
-
-    @property
-    def item(self) -> WorkItem:
-        return self.state.items[G][N]
-
-    @property
-    def outbox(self) -> list[Proposal]:
-        return [*self.state.feeds[G].outbox.values()]
-
-    @property
-    def asked(self) -> list[str]:
-        return [each.command for each in self.outbox]
-
-
-def offered(*candidates: str) -> Log:
-    log = Log().told(facts.MembershipChanged, agent_id=ME, status="provisional", epoch=4, roles=("worker",))
-    log.told(facts.WorkAuthorized, node=Contract(node_id=N), mission_id="m")
-    return log.told(facts.WorkOffered, node_id=N, candidates=candidates or (ME, OTHER), until=LATER)
-
-
-def accepted_by(log: Log, agent_id: str, epoch: int = 1) -> Log:
-    return log.told(facts.OfferAccepted, node_id=N, agent_id=agent_id, ownership_epoch=epoch, until=LATER)
-
-
-def begun(log: Log, epoch: int = 1) -> Log:
-    names = {"lease_id": "lease:x", "agent_id": ME, "session_epoch": 1, "ownership_epoch": epoch, "until": LATER}
-    return log.told(facts.WorkBegun, node_id=N, **names)
-
-
-def owned() -> Log:
-    return accepted_by(offered(), ME)
-
-
-def accept(epoch: int = 1) -> WorkAccepted:
-    names: dict[str, Any] = {"agent_id": ME, "session_epoch": 1, "ownership_epoch": epoch, "start_by": TERM}
-    return WorkAccepted(at=AT, graph_id=G, node_id=N, **names)
-
-
-def start(lease_id: str = "L1", epoch: int = 1) -> WorkStarted:
-    lease = ExecutionLease(
-        lease_id=lease_id,
-        graph_id=G,
-        node_id=N,
-        agent_id=ME,
-        session_epoch=1,
-        ownership_epoch=epoch,
-        granted_at=AT,
-        expiry=TERM,
-        term_seconds=3600,
-    )
-    return WorkStarted(at=AT, lease=lease)
-
-
-def running() -> Log:
-    """Work that an agent does here under L1, as the Group knows."""
-    return begun(owned().did(start()))
-
-
-def proposal(command: Any, action_id: str, *, membership: int = 5, epoch: int = 1, **payload: Any) -> Proposal:  # noqa: ANN401 - any command, any JSON
-    return Proposal(
-        action_id=action_id,
-        command=command,
-        at=AT,
-        node_id=N,
-        agent_id=ME,
-        ownership_epoch=epoch,
-        session_epoch=1,
-        membership_epoch=membership,
-        payload=payload,
-    )
-
 
 # --- what is asked for -----------------------------------------------------------------------------------------------
 
 
 def test_an_acceptance_asks_for_the_offer_under_the_next_epoch() -> None:
     log = offered().did(accept())
-    assert log.outbox == [proposal("work.accept_offer", f"accept:{N}:1:{MICROS}", membership=4)]
+    assert log.outbox == [proposal("work.accept_offer", ACCEPTANCE, membership=4)]
     assert (log.item.state, log.item.owner, log.item.ownership_epoch) == ("queued", ME, 1)
 
 
 def test_a_start_from_an_offer_asks_for_both() -> None:
     log = offered().did(start())
     assert log.outbox == [
-        proposal("work.accept_offer", "L1:accept", membership=4),
-        proposal("work.start", "L1:start", membership=4),
+        proposal("work.accept_offer", action_id("work.accept_offer", "L1"), membership=4),
+        proposal("work.start", action_id("work.start", "L1"), membership=4),
     ]
 
 
 def test_a_start_after_an_acceptance_asks_only_for_itself() -> None:
     assert offered().did(accept(), start()).asked == ["work.accept_offer", "work.start"]
-    assert owned().did(start()).outbox == [proposal("work.start", "L1:start")]
+    assert owned().did(start()).outbox == [proposal("work.start", action_id("work.start", "L1"))]
 
 
 def test_a_run_that_the_group_has_already_is_asked_for_no_more() -> None:
@@ -166,16 +83,19 @@ CITED: dict[str, Any] = {"executionLeaseId": "lease:x"}
 ENDS: list[tuple[Event, Proposal]] = [
     (
         WorkPaused(start_by=TERM, checkpoint=POINT, **OF),
-        proposal("work.checkpoint", "L1:checkpoint", **CITED, checkpointId="c", note="from here"),
+        proposal("work.checkpoint", action_id("work.checkpoint", "L1"), **CITED, checkpointId="c", note="from here"),
     ),
-    (WorkReleased(**OF), proposal("work.checkpoint", "L1:checkpoint", **CITED)),
-    (WorkBlocked(note="a schema", until=TERM, **OF), proposal("work.block", "L1:block", **CITED, reason="a schema")),
-    (WorkSubmitted(**OF), proposal("work.submit", "L1:submit", **CITED)),
+    (WorkReleased(**OF), proposal("work.checkpoint", action_id("work.checkpoint", "L1"), **CITED)),
+    (
+        WorkBlocked(note="a schema", until=TERM, **OF),
+        proposal("work.block", action_id("work.block", "L1"), **CITED, reason="a schema"),
+    ),
+    (WorkSubmitted(**OF), proposal("work.submit", action_id("work.submit", "L1"), **CITED)),
     (
         WorkSubmitted(result=Result(summary="done", artifacts=("a",)), **OF),
-        proposal("work.submit", "L1:submit", **CITED, summary="done", artifacts=("a",)),
+        proposal("work.submit", action_id("work.submit", "L1"), **CITED, summary="done", artifacts=("a",)),
     ),
-    (WorkParked(note="no way", **OF), proposal("work.fail", "L1:fail", **CITED, reason="no way")),
+    (WorkParked(note="no way", **OF), proposal("work.fail", action_id("work.fail", "L1"), **CITED, reason="no way")),
 ]
 
 
@@ -186,7 +106,7 @@ def test_the_end_of_a_lease_asks_for_its_command_and_cites_the_groups_lease(end:
 
 def test_a_lease_that_the_group_does_not_know_yet_cannot_be_cited() -> None:
     log = owned().did(start(), WorkSubmitted(**OF))
-    assert log.outbox[1] == proposal("work.submit", "L1:submit")
+    assert log.outbox[1] == proposal("work.submit", action_id("work.submit", "L1"))
 
 
 def test_a_lease_that_ran_out_asks_for_nothing() -> None:
@@ -195,7 +115,13 @@ def test_a_lease_that_ran_out_asks_for_nothing() -> None:
 
 def test_a_declined_offer_says_why() -> None:
     declined = OfferDeclined(at=AT, graph_id=G, node_id=N, agent_id=ME, reason="capacity")
-    asked = proposal("work.decline_offer", f"decline:{N}:{MICROS}", membership=4, epoch=0, declineReason="capacity")
+    asked = proposal(
+        "work.decline_offer",
+        REFUSAL,
+        membership=4,
+        epoch=0,
+        declineReason="capacity",
+    )
     assert offered().did(declined).outbox == [asked]
 
 
@@ -208,7 +134,7 @@ def estimate(minutes: int) -> EstimatePublished:
 
 def test_a_newer_estimate_takes_the_place_of_the_former() -> None:
     (told,) = owned().did(estimate(0), estimate(5)).outbox
-    assert told.action_id == f"estimate:{N}:{MICROS + 300_000_000}"
+    assert told.action_id == action_id("schedule.estimate", N, f"{MICROS + 300_000_000}")
     assert told.payload == {
         "estimatedStart": "2026-03-02T13:00:00Z",
         "estimatedStartFrom": "2026-03-02T12:05:00Z",
@@ -346,23 +272,23 @@ def answered(action_id: str, outcome: Any) -> ProposalAnswered:  # noqa: ANN401 
 
 
 def test_a_refused_command_undoes_the_act_and_what_rests_on_it() -> None:
-    log = offered().did(start(), answered("L1:accept", "refused"))
+    log = offered().did(start(), answered(action_id("work.accept_offer", "L1"), "refused"))
     state = log.state
     assert (log.outbox, state.leases, state.closed["L1"].closure) == ([], {}, "revoked")
     assert (log.item.state, log.item.owner, log.item.ownership_epoch) == ("open", None, 0)
 
 
 def test_a_refused_end_leaves_the_work_to_the_log() -> None:
-    log = running().did(WorkSubmitted(**OF), answered("L1:submit", "refused"))
+    log = running().did(WorkSubmitted(**OF), answered(action_id("work.submit", "L1"), "refused"))
     assert (log.outbox, log.item.state, log.item.fed and log.item.fed.state) == ([], "open", "active")
 
 
 def test_a_delivered_command_waits_for_its_event() -> None:
-    assert offered().did(accept(), answered(f"accept:{N}:1:{MICROS}", "delivered")).asked == ["work.accept_offer"]
+    assert offered().did(accept(), answered(ACCEPTANCE, "delivered")).asked == ["work.accept_offer"]
 
 
 def test_what_no_event_answers_is_done_when_it_is_delivered() -> None:
-    log = running().did(estimate(0), answered(f"estimate:{N}:{MICROS}", "delivered"))
+    log = running().did(estimate(0), answered(ESTIMATE, "delivered"))
     assert (log.outbox, log.item.state, log.item.lease_id) == ([], "active", "L1")
 
 
@@ -375,7 +301,7 @@ def with_two() -> Log:
 
 
 def test_what_is_asked_for_other_work_stays() -> None:
-    log = with_two().did(estimate(0), answered(f"accept:{N}:1:{MICROS}", "refused"), estimate(5))
+    log = with_two().did(estimate(0), answered(ACCEPTANCE, "refused"), estimate(5))
     assert [(each.command, each.node_id) for each in log.outbox] == [
         ("work.accept_offer", "two"),
         ("schedule.estimate", N),
@@ -396,4 +322,4 @@ def test_a_branch_has_an_outbox_of_its_own() -> None:
     state = offered().did(accept()).state
     branch = state.branch()
     branch.feeds[G].outbox.clear()
-    assert [*state.feeds[G].outbox] == [f"accept:{N}:1:{MICROS}"]
+    assert [*state.feeds[G].outbox] == [ACCEPTANCE]

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from metagit_mcp.domain.value import value
+from metagit_mcp.domain.value import changed, value
 from metagit_mcp.domain.work import Usage
 
 S = TypeVar("S")
@@ -78,6 +78,22 @@ def test_values_are_compared_and_hashed_by_their_fields() -> None:
     assert {Point(x=1), Point(x=1, y=0), Point(x=2)} == {Point(x=1), Point(x=2)}
     assert dataclasses.replace(Point(x=1), y=3) == Point(x=1, y=3)
     assert repr(Point(x=1)).endswith("Point(x=1, y=0)")
+
+
+def test_a_value_is_changed_as_replace_does_it() -> None:
+    before = Plain(name="a", many=[1], few=2)
+    assert [changed(before), changed(before, few=3), changed(before, name="b", many=[])] == [
+        dataclasses.replace(before),
+        dataclasses.replace(before, few=3),
+        dataclasses.replace(before, name="b", many=[]),
+    ]
+    assert (before, changed(before).many is before.many) == (Plain(name="a", many=[1], few=2), True)
+    after = changed(before, few=3)
+    assert type(after) is Plain
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        after.few = 4  # type: ignore[misc]  # what is tested
+    with pytest.raises(TypeError, match="colour"):
+        changed(before, colour="red")
 
 
 def test_a_value_is_copied_and_pickled_like_any_other() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.limits import GatePolicy
 from metagit_mcp.domain.policy import AffinityPolicy, GroupPolicy, SchedulePolicy
 from metagit_mcp.scheduling.cycle import Held, Holds, WorkspaceQueue, census
@@ -16,7 +17,6 @@ from metagit_mcp.scheduling.eligibility import (
     Reason,
     first_kind,
     instant_or_none,
-    instant_text,
     intrinsic,
     waits_for_person,
 )

@@ -12,13 +12,14 @@ from metagit_mcp.domain.limits import AgentPolicy
 from metagit_mcp.domain.policy import AffinityPolicy, GroupPolicy, SchedulePolicy, WeightOverride, Weights
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.scheduling import workspace
+from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan
 from metagit_mcp.scheduling.demand import Demand, demand_of
 from metagit_mcp.scheduling.lane import Lane
 from metagit_mcp.scheduling.moment import Moment
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.quiet import Quiet, quiet_between
-from metagit_mcp.scheduling.snapshot import Asker, asker_for
+from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.scheduling.terms import cold_from
 from tests.snapshots import (
     ANYONE,

@@ -125,6 +125,23 @@ def test_an_event_that_cannot_be_read_is_named(version: int, body: bytes, where:
     assert caught.value.message == f"An event work_released of the ledger cannot be read: {where}."
 
 
+@pytest.mark.parametrize(
+    ("fact", "where"),
+    [
+        (b'"kind":"teleported"', "facts/0"),
+        (b'"kind":7', "facts/0"),
+        (b'"node_id":"n"', "facts/0"),
+        (b'"kind":"submitted"', "facts/0/submitted/node_id"),
+    ],
+)
+def test_a_fact_is_read_as_its_kind_says_and_as_no_other(fact: bytes, where: str) -> None:
+    at = b'"at":"2026-03-01T12:00:00Z"'
+    body = b'{%b,"group_id":"g","cursor":1,"facts":[{"sequence":1,%b,%b}]}' % (at, at, fact)
+    with pytest.raises(StoreCorrupt) as caught:
+        read_event("group_events_applied", 1, body)
+    assert caught.value.message == f"An event group_events_applied of the ledger cannot be read: {where}."
+
+
 def test_an_older_event_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     def renamed(record: Json) -> Json:
         return {"at": record["at"], "lease_id": record["lease"]}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from metagit_mcp.domain.limits import AgentPolicy, GatePolicy, PreemptionPolicy, ResourcePolicy
+from metagit_mcp.domain.limits import AgentPolicy, DisclosurePolicy, GatePolicy, PreemptionPolicy, ResourcePolicy
 from metagit_mcp.domain.policy import (
     RFC_KEYS,
     AffinityPolicy,
@@ -89,6 +89,7 @@ FULL: dict[str, Any] = {
     "preemption": {"enabled": False, "min_quantum_seconds": 0},
     "gates": {"approval_required_for": []},
     "affinity": {"scope": "agent", "max_age_seconds": 60, "require_path": False},
+    "disclosure": {"max_groups": 5, "max_cost": 40, "seconds_per_unit": 10},
 }
 READ = SchedulePolicy(
     weights=Weights(priority=2.0, fairness=0.5),
@@ -114,6 +115,7 @@ READ = SchedulePolicy(
     preemption=PreemptionPolicy(enabled=False, min_quantum_seconds=0, max_preemptions=2),
     gates=GatePolicy(approval_required_for=()),
     affinity=AffinityPolicy(scope="agent", max_age_seconds=60, require_path=False),
+    disclosure=DisclosurePolicy(max_groups=5, max_cost=40, seconds_per_unit=10),
 )
 
 
@@ -196,6 +198,7 @@ SHOWN = {
     "retries": {"max_attempts": 3, "backoff_seconds": 60, "max_backoff_seconds": 3600},
     "gates": {"approval_required_for": ["high_risk", "destructive"]},
     "affinity": {"scope": "pool", "max_age_seconds": None, "require_path": True},
+    "disclosure": {"max_groups": 8, "max_cost": 16, "seconds_per_unit": 60},
 }
 
 

@@ -17,6 +17,7 @@ from metagit_mcp.wire.requests import (
     StatusRequest,
     TaskPlanRequest,
     TaskUpdateRequest,
+    WorkStartRequest,
     node_fields,
     parse_request,
 )
@@ -24,6 +25,8 @@ from metagit_mcp.wire.requests import (
 LIMIT = "limit: How many nodes: with claim all for this agent, else each for another."
 ONLY = "graph_id: Only this graph. Task graph (Group) id; the file name under tasks/graphs without .json."
 IDS = "must be letters, digits and '_', '.', '-' only"
+ANY_IDS = "must be letters, digits and '_', '.', '-', in ids from Events also ':', '/', '@'"
+ADDED_TO = "graph_id: Add to this graph, or create it under this id; made from the title if absent."
 WHOLE = "should be a valid integer"
 
 
@@ -89,8 +92,42 @@ def test_empty_and_null_are_absent() -> None:
         ([], "graph_id: should be a valid string"),
     ],
 )
+def test_a_graph_id_that_no_file_could_have(graph_id: Any, message: str) -> None:  # noqa: ANN401 - any JSON
+    assert refused(TaskPlanRequest, title="T", graph_id=graph_id) == (message, ADDED_TO, "graph_id")
+
+
+@pytest.mark.parametrize(
+    ("graph_id", "message"),
+    [
+        ("../../x", f"graph_id: {ANY_IDS}"),
+        ("/x", f"graph_id: {ANY_IDS}"),
+        ("é/x", f"graph_id: {ANY_IDS}"),
+        ("a b", f"graph_id: {ANY_IDS}"),
+        ("a\n", f"graph_id: {ANY_IDS}"),
+        ("½", f"graph_id: {ANY_IDS}"),
+        ("..", "graph_id: is no id that a file could have"),
+        ("e\u0301", "graph_id: is no id that a file could have"),
+        ("é" * 256, "graph_id: is no id that a file could have"),
+        ("x" * 257, "graph_id: should have at most 256 characters"),
+        (5, "graph_id: should be a valid string"),
+    ],
+)
 def test_a_graph_id_that_is_none(graph_id: Any, message: str) -> None:  # noqa: ANN401 - any JSON
     assert refused(NextRequest, graph_id=graph_id) == (message, ONLY, "graph_id")
+
+
+@pytest.mark.parametrize("name", ["group:auth", "agent://acme/a@1", "a/../b", "x" * 256])
+def test_what_names_no_file_may_be_of_events(name: str) -> None:
+    assert parse_request(NextRequest, {"graph_id": name}) == NextRequest(graph_id=name)
+    assert parse_request(PolicyRequest, {"graph_id": name}) == PolicyRequest(graph_id=name)
+    assert parse_request(StatusRequest, {"graph_id": name, "node_id": name, "after_group": name}) == StatusRequest(
+        graph_id=name, node_id=name, after_group=name
+    )
+    assert parse_request(WorkStartRequest, {"graph_id": name, "node_id": name}) == WorkStartRequest(
+        graph_id=name, node_id=name
+    )
+    for shape, more in ((TaskPlanRequest, {"title": "T"}), (TaskUpdateRequest, {"node_id": "n"})):
+        assert refused(shape, graph_id=name, **more)[2] == "graph_id"
 
 
 @pytest.mark.parametrize("graph_id", ["a", "...", "задача", "名前", "x" * 255])
