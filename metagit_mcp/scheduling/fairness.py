@@ -24,6 +24,17 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 Usable = Callable[[str], Offer | None]
 Satisfied = tuple[tuple[str, ...], ...]
 
+# The class of a Group that the policy does not name.
+_UNNAMED: Final = class_of(SchedulePolicy(), "")
+
+
+def _named_in(policy: SchedulePolicy) -> dict[str, set[str]]:
+    """Return the Groups that the policy names, by class."""
+    found: dict[str, set[str]] = {name: set() for name in CLASSES}
+    for graph_id in policy.groups:
+        found[class_of(policy, graph_id)].add(graph_id)
+    return found
+
 
 class FairOrder:
     """The levels of one pool over the moment that its askers share; it follows both."""
@@ -34,6 +45,7 @@ class FairOrder:
         self._name = pool_name(satisfied)
         self.moment = moment
         self._policy = policy
+        self._named = _named_in(policy)
         self._work = work
         pool = self._pool()
         windows = dict.fromkeys(CLASSES, policy.deadline_window * LCM)
@@ -95,6 +107,7 @@ class FairOrder:
     def adopt(self, policy: SchedulePolicy) -> None:
         """Go on under a policy with other shares; the Groups that feel it are looked at when they are asked for."""
         self._policy = policy
+        self._named = _named_in(policy)
         self._put_classes(CLASSES)
         self._note_gone()
 
@@ -126,10 +139,13 @@ class FairOrder:
         """Say whether anything of the class runs."""
         if not self._runs_any():
             return False
-        leases, runs = self._work.leases.values(), self._work.shares.runs
-        return any(class_of(self._policy, lease.graph_id) == name for lease in leases) or any(
-            class_of(self._policy, graph_id) == name for graph_id in runs
-        )
+        leases, runs = self._work.leases.values(), self._work.shares.runs.keys()
+        if any(class_of(self._policy, lease.graph_id) == name for lease in leases):
+            return True
+        # Other programs may run something in a great many Groups: none is gone through that the policy need not name.
+        if not runs.isdisjoint(self._named[name]):
+            return True
+        return name == _UNNAMED and any(graph_id not in self._policy.groups for graph_id in runs)
 
     def _look_at(self, graph_ids: Iterable[str], classes: Collection[str] = ()) -> None:
         """Put Groups in again, then their classes and those that are named."""
