@@ -12,12 +12,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from making.of_access import access_page
 from making.of_interfaces import cli_page, errors_page, tools_page
 from making.of_rules import policy_page, reasons_page, schemas_page
 from making.of_work import events_page, states_diagram, states_table
 
 FOLDER = Path(__file__).resolve().parent
 PAGES: Mapping[str, Callable[[], str]] = {
+    "reference/access.md": access_page,
     "reference/cli.md": cli_page,
     "reference/errors.md": errors_page,
     "reference/events.md": events_page,

@@ -3,6 +3,7 @@
 It loads neither the MCP SDK nor networkx, and it opens no file of the workspace itself.
 """
 
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -32,16 +33,26 @@ from metagit_mcp.settings import Settings
 from metagit_mcp.wire.status_answers import WorkspacePlace
 
 if TYPE_CHECKING:
+    from metagit_mcp.adapters.postgres import PostgresEventStore
     from metagit_mcp.adapters.simulation_picture import SimulationArtist
+    from metagit_mcp.adapters.traces import Traces
+    from metagit_mcp.application.access import Access
+    from metagit_mcp.application.board import Board
+    from metagit_mcp.application.board_changes import Sights
     from metagit_mcp.application.claims import Claims
     from metagit_mcp.application.groups import Groups
     from metagit_mcp.application.keeping import Keeping
+    from metagit_mcp.application.known_ids import KnownIds
     from metagit_mcp.application.maintenance import Maintenance
+    from metagit_mcp.application.measures import Measures
+    from metagit_mcp.application.noticing import Noticing
     from metagit_mcp.application.rules import Rules
     from metagit_mcp.application.watching import Watching
     from metagit_mcp.application.work import Work
+    from metagit_mcp.wire.measures import Calls, Standing
 
-Surface = Literal["mcp", "cli"]
+MetricsPage = Callable[["Calls", "Standing | None", int], bytes]
+Surface = Literal["mcp", "cli", "http"]
 _LONGEST_WAIT = 300
 
 __all__ = [
@@ -49,61 +60,104 @@ __all__ = [
     "check_schemas",
     "export_schemas",
     "init_workspace",
+    "metrics_page",
     "open_application",
+    "open_traces",
     "place_of",
     "simulation_artist",
 ]
 
 
+class Parts:
+    """What all callers of a process share over one workspace: its files, its ledger, the view of both."""
+
+    def __init__(self, settings: Settings, *, surface: Surface, waits: Waits) -> None:
+        """Put it together; no file is read."""
+        self.place = place_of(settings)
+        root = self.place.path
+        self.root = root
+        self.store = _store(settings, root)
+        self.waits = waits
+        if surface != "cli" and not isinstance(self.store, SqliteEventStore):
+            self.waits = self.store.woken(waits)
+        self.clock, self.ids = _clock(settings, self.store), _ids(settings)
+        self.changes = _changes(settings, surface, root)
+        self.log = DecisionLogFiles(root)
+        self.source, self.graphs = WorkspaceFiles(root, self.changes), GraphFileStore(root)
+        ledger = Ledger(self.store, self.ids)
+        self.shared = Shared(self.source, ledger, self.clock)
+        write_back = WriteBack(self.graphs, self.log, ledger, self.clock, self.ids)
+        self.attended = Attended()
+        self.current = Current(self.shared, write_back, self.ids, waits.offload, writes_at_once=surface == "cli")
+
+    @cached_property
+    def sights(self) -> "Sights":
+        """What those see who keep the board open."""
+        from metagit_mcp.application.board_changes import Sights
+
+        return Sights(self.clock)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.changes.close()
+        self.store.close()
+
+
 class Application:
-    """The use cases over one workspace, the current view that they share, and what lets go of its files.
+    """The use cases over one workspace in the name of one caller.
 
     Those that command the ledger are put together when they are asked for: the decider is half of what there is to
     load, and advice in a workspace without a ledger needs none of it.
     """
 
-    def __init__(self, settings: Settings, *, surface: Surface, waits: Waits) -> None:
+    def __init__(self, parts: Parts, caller: Caller) -> None:
         """Put the rest together; no file is read."""
-        self.place = place_of(settings)
-        root = self.place.path
-        self._root, self._waits = root, waits
-        self._clock, self._ids = _clock(settings), _ids(settings)
-        self._changes = _changes(settings, surface, root)
-        self._caller = _caller(settings, surface, self._ids)
-        self._store, self._log = SqliteEventStore(root), DecisionLogFiles(root)
-        source, graphs = WorkspaceFiles(root, self._changes), GraphFileStore(root)
-        ledger = Ledger(self._store, self._ids)
-        self._shared = Shared(source, ledger, self._clock)
-        write_back = WriteBack(graphs, self._log, ledger, self._clock, self._ids)
-        self._attended = Attended()
-        offload, at_once = waits.offload, surface == "cli"
-        self.current = Current(self._shared, write_back, self._ids, offload, writes_at_once=at_once)
-        self.schedule = Schedule(
-            self.place, self.current, self._log, source, self._claims, self._ids, waits, self._caller
-        )
-        self.policies = Policies(
-            self.current, PolicyFileStore(root), self._log, self._clock, self._ids, offload, self._caller
-        )
-        self.tasks = Tasks(self.current, graphs, self._log, self._clock, self._ids, offload, self._caller)
+        self._parts, self._caller = parts, caller
+        self.place, self.current = parts.place, parts.current
+
+    def speaking_for(self, caller: Caller) -> "Application":
+        """Return the same use cases in the name of another caller."""
+        return Application(self._parts, caller)
 
     def _claims(self) -> "Claims":
         from metagit_mcp.application.claims import Claims
 
-        return Claims(self._caller, self._ids, self._attended)
+        return Claims(self._caller, self._parts.ids, self._parts.attended)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """What is next, and how things stand."""
+        parts = self._parts
+        return Schedule(
+            self.place, self.current, parts.log, parts.source, self._claims, parts.ids, parts.waits, self._caller
+        )
+
+    @cached_property
+    def policies(self) -> Policies:
+        """The policy."""
+        parts = self._parts
+        store, offload = PolicyFileStore(parts.root), parts.waits.offload
+        return Policies(self.current, store, parts.log, parts.clock, parts.ids, offload, self._caller)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Writing work down."""
+        parts = self._parts
+        return Tasks(self.current, parts.graphs, parts.log, parts.clock, parts.ids, parts.waits.offload, self._caller)
 
     @cached_property
     def work(self) -> "Work":
         """What agents and people do with single nodes."""
         from metagit_mcp.application.work import Work
 
-        return Work(self.current, self._claims())
+        return Work(self.current, self._claims(), self._caller)
 
     @cached_property
     def rules(self) -> "Rules":
         """Approvals and pauses."""
         from metagit_mcp.application.rules import Rules
 
-        return Rules(self.current, self._log, self._ids, self._waits.offload)
+        return Rules(self.current, self._parts.log, self._parts.ids, self._parts.waits.offload, self._caller)
 
     @cached_property
     def groups(self) -> "Groups":
@@ -111,22 +165,62 @@ class Application:
         from metagit_mcp.application.groups import Groups
         from metagit_mcp.application.replays import Replays
 
-        replays = Replays(self._shared, self._store, self._ids)
-        return Groups(self.current, self._store, replays, self._waits)
+        parts = self._parts
+        replays = Replays(parts.shared, parts.store, parts.ids)
+        return Groups(self.current, parts.store, replays, parts.waits, self._caller)
+
+    @cached_property
+    def access(self) -> "Access":
+        """The tokens of callers over the network."""
+        from metagit_mcp.adapters.system import new_secret
+        from metagit_mcp.application.access import Access
+
+        return Access(self.current, self._parts.clock, new_secret, self._caller)
+
+    @cached_property
+    def board(self) -> "Board":
+        """All that one look at the board needs."""
+        from metagit_mcp.application.board import Board
+
+        parts = self._parts
+        return Board(self.place, self.current, parts.log, parts.sights, parts.waits, self._caller)
 
     @cached_property
     def keeping(self) -> "Keeping":
         """What a server does unasked."""
         from metagit_mcp.application.keeping import Keeping
 
-        return Keeping(self.current, self._attended, self._clock, self._caller)
+        return Keeping(self.current, self._parts.attended, self._parts.clock, self._caller)
 
     @cached_property
     def watching(self) -> "Watching":
         """What changes while somebody looks."""
         from metagit_mcp.application.watching import Watching
 
-        return Watching(self.current, self._shared, self._store, self._waits)
+        self._caller.allow("look")
+        return Watching(self.current, self._parts.shared, self._parts.store, self._parts.waits)
+
+    @cached_property
+    def noticing(self) -> "Noticing":
+        """What a host that subscribed is told of."""
+        from metagit_mcp.application.noticing import Noticing
+
+        parts = self._parts
+        return Noticing(self.current, parts.shared, parts.store, parts.log, parts.waits)
+
+    @cached_property
+    def known_ids(self) -> "KnownIds":
+        """The ids that a host completes."""
+        from metagit_mcp.application.known_ids import KnownIds
+
+        return KnownIds(self.current, self._caller)
+
+    @cached_property
+    def measures(self) -> "Measures":
+        """How much there is of what, for whoever watches the server."""
+        from metagit_mcp.application.measures import Measures
+
+        return Measures(self.schedule, self._parts.shared, self._caller)
 
     @cached_property
     def maintenance(self) -> "Maintenance":
@@ -134,14 +228,14 @@ class Application:
         from metagit_mcp.adapters.housekeeping import WorkspaceHousekeeping
         from metagit_mcp.application.maintenance import Maintenance
 
-        keeper = WorkspaceHousekeeping(self._root)
-        offload = self._waits.offload
-        return Maintenance(self.place, self.current, self._shared, self._store, keeper, self._ids, offload)
+        self._caller.allow("administer")
+        parts = self._parts
+        keeper, offload = WorkspaceHousekeeping(parts.root), parts.waits.offload
+        return Maintenance(self.place, self.current, parts.shared, parts.store, keeper, parts.ids, offload)
 
     def close(self) -> None:
         """Let go of the files."""
-        self._changes.close()
-        self._store.close()
+        self._parts.close()
 
 
 def open_application(settings: Settings, *, surface: Surface, waits: Waits) -> Application:
@@ -152,7 +246,8 @@ def open_application(settings: Settings, *, surface: Surface, waits: Waits) -> A
         InvalidInput: the fault point to stop at does not exist.
     """
     _arm(settings.fault)
-    return Application(settings, surface=surface, waits=waits)
+    parts = Parts(settings, surface=surface, waits=waits)
+    return Application(parts, _caller(settings, surface, parts.ids))
 
 
 def simulation_artist() -> "SimulationArtist":
@@ -164,6 +259,27 @@ def simulation_artist() -> "SimulationArtist":
     from metagit_mcp.adapters.simulation_picture import SimulationArtist
 
     return SimulationArtist()
+
+
+def metrics_page() -> "tuple[MetricsPage, str]":
+    """Return what writes the page of metrics, and the content type of it.
+
+    Raises:
+        InvalidInput: what it is written with is not installed.
+    """
+    try:
+        from metagit_mcp.adapters.metrics_page import CONTENT_TYPE, metrics_page
+    except ImportError:
+        hint = "pip install 'metagit-mcp[telemetry]', and start the server anew."
+        raise InvalidInput("Metrics need prometheus-client, which is not installed", hint=hint) from None
+    return metrics_page, CONTENT_TYPE
+
+
+def open_traces(environ: Mapping[str, str], say: Callable[[str], None]) -> "Traces | None":
+    """Return what sends spans to the collector that the environment names; None where it names none."""
+    from metagit_mcp.adapters.traces import Traces, is_wanted, otlp_exporter
+
+    return Traces(otlp_exporter, say) if is_wanted(environ) else None
 
 
 def _changes(settings: Settings, surface: Surface, root: str) -> Changes:
@@ -200,10 +316,21 @@ def place_of(settings: Settings) -> WorkspacePlace:
     return find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
 
 
-def _clock(settings: Settings) -> Clock:
+def _store(settings: Settings, root: str) -> "SqliteEventStore | PostgresEventStore":
+    """Return where the ledger is: a file of the workspace, or a database for many hosts (ADR 0034)."""
+    if settings.ledger is None:
+        return SqliteEventStore(root)
+    from metagit_mcp.adapters.postgres import PostgresEventStore
+
+    return PostgresEventStore(root, settings.ledger, named=settings.workspace_id)
+
+
+def _clock(settings: Settings, store: "SqliteEventStore | PostgresEventStore") -> Clock:
     if settings.clock_file is not None:
         return ClockFile(settings.clock_file)
-    return SystemClock() if settings.clock is None else FixedClock(settings.clock)
+    if settings.clock is not None:
+        return FixedClock(settings.clock)
+    return SystemClock() if isinstance(store, SqliteEventStore) else store.clock(SystemClock())
 
 
 def _ids(settings: Settings) -> Ids:

@@ -137,6 +137,18 @@ class AuthForbidden(MetagitError):
     code = "AUTH_FORBIDDEN"
 
 
+class AuthRequired(MetagitError):
+    """The server does not know this token, or it ended."""
+
+    code = "AUTH_REQUIRED"
+
+
+class TokenNotFound(MetagitError):
+    """No token has this id."""
+
+    code = "TOKEN_NOT_FOUND"
+
+
 class SchemaMismatch(MetagitError):
     """Something does not fit its schema."""
 

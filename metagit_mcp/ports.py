@@ -235,8 +235,11 @@ class LedgerWriter(Protocol):
 class EventStore(Protocol):
     """Keeps the ledger of a workspace: one append-only stream with one order, one writer at a time (work.md §8).
 
-    It knows no rule. Durable means that the `with` block of the writer ended without an exception.
+    It knows no rule. Durable means that the `with` block of the writer ended without an exception. `shared_at` is where
+    the ledger is, without user and password, if other hosts write to it too; empty: it is the workspace's own.
     """
+
+    shared_at: str
 
     def mark(self) -> LedgerMark:
         """Say how far the ledger goes, cheaply: asked before every answer. Creates nothing.
@@ -272,10 +275,7 @@ class EventStore(Protocol):
         ...
 
     def keep(self, snapshot: StoredSnapshot) -> None:
-        """Keep a snapshot of this very ledger; older ones go. Failing to is harmless and raises nothing.
-
-        Not to be called in a writing block.
-        """
+        """Keep a snapshot of this very ledger, in no writing block; older ones go. Failing to raises nothing."""
         ...
 
     def examine(self) -> Sequence[str]:
@@ -387,8 +387,8 @@ class Offload(Protocol):
 class Sleep(Protocol):
     """Lets time pass in an async use case; whoever waits can be cancelled."""
 
-    async def __call__(self, seconds: float) -> None:
-        """Return after so many seconds."""
+    async def __call__(self, seconds: float) -> float | None:
+        """Return after so many seconds; or before, with those that passed, when something may have changed."""
         ...
 
 

@@ -6,6 +6,7 @@ alike, or end one in the middle of a write. `METAGIT_MCP_CLOCK=@FILE` reads the 
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final, Literal, cast
 
@@ -24,6 +25,11 @@ _WATCHES: Final = ("auto", "inotify", "stat")
 _WORKSPACE_VARIABLES: Final = ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT")
 # A host that knows no such variable hands `${NAME}` over as it is written in its configuration.
 _UNSET: Final = re.compile(r"\$\{[^}]*\}")
+# One `@`, and none of what ends its part of an address: else a part of the password would be read as the host.
+_POSTGRES: Final = re.compile(
+    r"postgres(ql)?://([^@/?#\s]*@)?([\w.%-]+|\[[\da-fA-F:.%]+\])?(:\d+)?"
+    r"(,([\w.%-]+|\[[\da-fA-F:.%]+\])(:\d+)?)*(/[^@/?#\s]*)?(\?[^@#\s]*)?\Z"
+)
 _AGENT_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,255}\Z")
 
 
@@ -33,7 +39,9 @@ class Settings:
 
     `workspace` is the folder that a flag or variable (`workspace_from`) named; `project_dir` the one from which to
     search upward, None for the current folder. `session_id` is the agent's
-    where its host names its sessions. `clock`, `ids` and `fault` are the test settings.
+    where its host names its sessions. `ledger` is the address of a PostgreSQL ledger, which may hold a password; None:
+    the ledger is a file of the workspace. `workspace_id` names it among those of other workspaces. `clock`, `ids` and
+    `fault` are the test settings.
     """
 
     workspace: str | None = None
@@ -47,6 +55,8 @@ class Settings:
     policy_read_only: bool = False
     toolsets: frozenset[str] = DEFAULT_TOOLSETS
     watch: Watch = "auto"
+    ledger: str | None = field(default=None, repr=False)
+    workspace_id: str | None = None
     clock: datetime | None = None
     clock_file: str | None = None
     ids: str | None = None
@@ -86,6 +96,8 @@ def settings_from(
         policy_read_only=policy_read_only,
         toolsets=_toolsets(toolsets),
         watch=_watch(_given(environ.get("METAGIT_WATCH")) or "auto"),
+        ledger=_ledger(_given(environ.get("METAGIT_LEDGER"))),
+        workspace_id=_workspace_id(_given(environ.get("METAGIT_WORKSPACE_ID"))),
         clock=_clock(clock),
         clock_file=clock_file,
         ids=_given(environ.get("METAGIT_MCP_IDS")),
@@ -138,6 +150,24 @@ def _watch(text: str) -> Watch:
     if text not in _WATCHES:
         raise InvalidInput(f"METAGIT_WATCH must be one of {', '.join(_WATCHES)}", field="METAGIT_WATCH")
     return cast("Watch", text)
+
+
+def _ledger(address: str | None) -> str | None:
+    if address is None or _POSTGRES.match(address):
+        return address
+    # The address itself is not shown: it may hold a password.
+    hint = (
+        "postgresql://USER@HOST:5432/DATABASE, with every @ : / ? # of a user or password percent-encoded. Without the "
+        "variable the ledger is a file of the workspace."
+    )
+    raise InvalidInput("METAGIT_LEDGER must be the address of a PostgreSQL database", hint=hint, field="METAGIT_LEDGER")
+
+
+def _workspace_id(text: str | None) -> str | None:
+    if text is not None and not _AGENT_ID.match(text):
+        rule = "letters, digits and '_', '.', ':', '/', '@', '-', at most 256, beginning with a letter, digit or '_'"
+        raise InvalidInput(f"METAGIT_WORKSPACE_ID must be {rule}", field="METAGIT_WORKSPACE_ID")
+    return text
 
 
 def _clock(text: str | None) -> datetime | None:

@@ -14,9 +14,9 @@ from mcp.types import Prompt
 from metagit_mcp import errors
 from metagit_mcp.interfaces.cli.exits import EXIT_CODES
 from metagit_mcp.interfaces.cli.main import PROGRAM, cli
-from metagit_mcp.interfaces.mcp.guidance import prompts
-from metagit_mcp.interfaces.mcp.resources import templates
+from metagit_mcp.interfaces.mcp.prompts import prompts
 from metagit_mcp.interfaces.mcp.tools import TOOLS, ToolEntry
+from metagit_mcp.interfaces.mcp.uris import resources, templates
 from metagit_mcp.settings import DEFAULT_TOOLSETS, TOOLSETS
 from metagit_mcp.wire.portable import input_schema
 
@@ -109,6 +109,27 @@ def prompt_row(prompt: Prompt) -> Row:
     return code(prompt.name), prompt.description or "", "; ".join(arguments)
 
 
+def resource_rows() -> Iterator[Row]:
+    """Every resource, by its URI."""
+    named = [(each.uri, each.description) for each in resources(TOOLSETS)]
+    kinds = [(each.uri_template, each.description) for each in templates(TOOLSETS)]
+    for uri, description in sorted([*named, *kinds]):
+        yield code(uri), description or ""
+
+
+RESOURCES_TOLD = (
+    "A host that subscribes is told within a second that one of them is other than before, whoever changed it: an"
+    " agent, another server, the command line, an edit of a file. It is told that, and reads anew. Since "
+    "2026-07-28 that is `subscriptions/listen`; before, `resources/subscribe` and "
+    "`notifications/resources/updated`. An agent that is asked to pause hears it by `metagit://status`, whose "
+    "`running` says `preempt_requested`. What time alone changes, such as the end of a pause, is told too; signs "
+    "of life, which only renew a lease, are not. Over the network a caller hears of what it may read: a "
+    "coordinator of its own Group, and the URI of anything else is taken like one of what is not there, and never"
+    " told. The end of a token is the end of its subscriptions. There are at most 256 resources to a stream, 256 "
+    "streams to a caller and 1,024 to a server."
+)
+
+
 def tools_page() -> str:
     """The MCP tools."""
     known = {each.name for entry in TOOLS for each in fields(entry.answer)}
@@ -126,12 +147,12 @@ def tools_page() -> str:
         *map(tool_part, TOOLS),
         "## Prompts",
         table(("prompt", "what it is for", "arguments"), map(prompt_row, prompts(TOOLSETS))),
-        "## Resources\n\nA server with the toolset `groups` serves them; ids are percent-encoded, and no list says "
-        "which Groups there are.",
-        table(
-            ("resource", "what it is"),
-            ((code(each.uri_template), each.description or "") for each in templates(TOOLSETS)),
-        ),
+        "## Resources\n\nWhat can be read without a call of a tool, as JSON: those of Groups in a server with the "
+        "toolset `groups`, the others in one with `schedule`. Ids are percent-encoded. What grows too large is cut, "
+        "and says so; a schema never is. No list says which graphs and Groups there are: completions do, to "
+        "those who may know.",
+        table(("resource", "what it is"), resource_rows()),
+        RESOURCES_TOLD,
         "## Records\n\nFields marked with ? are absent when there is nothing to say.",
         *record_parts(records),
     )

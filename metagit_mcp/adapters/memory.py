@@ -101,6 +101,8 @@ def _size(entries: Mapping[int, InboxEntry]) -> InboxSize:
 class MemoryEventStore:
     """The reference `EventStore`."""
 
+    shared_at = ""
+
     def __init__(self, ledger: MemoryLedger | None = None, *, busy_seconds: float = BUSY_SECONDS) -> None:
         """Keep the ledger, or a new one, and how long to wait for another writer."""
         self._ledger = MemoryLedger() if ledger is None else ledger

@@ -116,6 +116,13 @@ class SeededIds:
         return blake2b(f"{self._seed} {next(self._numbers)}".encode(), digest_size=16).hexdigest()
 
 
+def new_secret() -> str:
+    """Return a secret that nobody can guess: 256 random bits behind a prefix that scanners for secrets can know."""
+    import secrets  # noqa: PLC0415 - only whoever issues a token needs it
+
+    return f"mgt_{secrets.token_urlsafe(32)}"
+
+
 def user_at_host() -> str:
     """Return who asks on a command line that names no agent, as an agent id: `user@host`."""
     import getpass  # noqa: PLC0415 - only a claim on the command line needs it

@@ -136,6 +136,8 @@ def outlined(items: Sequence[OutlineItem], taken: Iterable[str]) -> list[Json]:
         node: Json = {"node_id": names.made_from(item.title), "title": item.title, "depends_on": list(item.after)}
         if item.parent is not None:
             node["parent_id"] = nodes[item.parent]["node_id"]
+        if item.risk is not None:
+            node["risk"] = item.risk
         nodes.append(node)
     return nodes
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
+from metagit_mcp.domain.access_events import TokenIssued, TokenRevoked
 from metagit_mcp.domain.events import (
     KIND_OF,
     ApprovalGranted,
@@ -31,6 +32,8 @@ _QUIET: Final = (
     *(CommandAnswered, LeaseRenewed, SeenTouched, SessionNoted, SessionOpened, UsageReported),
     # Whoever looks on was told of the status in the file, and of the hold when it began.
     *(RunSeen, RunEnded, HoldFilled, PoolRested),
+    # They are about callers, not about work.
+    *(TokenIssued, TokenRevoked),
 )
 
 

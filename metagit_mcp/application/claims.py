@@ -7,7 +7,7 @@ from datetime import datetime
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.finding import find_node, usable_graph
 from metagit_mcp.application.leases import Attended, Claimed, lease_record, leases_of
-from metagit_mcp.application.next_steps import make_room
+from metagit_mcp.application.next_steps import approve_command, by_person, make_room
 from metagit_mcp.application.shared import View
 from metagit_mcp.application.turn import Turn
 from metagit_mcp.domain.admission import declined, lease_term
@@ -158,6 +158,9 @@ class Claims:
         try:
             return turn.decide(command)
         except MetagitError as error:
+            if "awaiting_approval" in _reasons(error):
+                approval = by_person("awaiting_approval", approve_command(command.graph_id, command.node_id))
+                error.hint = f"{approval} {error.hint}"
             if not before:
                 raise
             after = f"The new session of {command.agent_id} is open all the same: what it worked on is queued."
@@ -213,6 +216,11 @@ class Claims:
             ownership_epoch=item.ownership_epoch,
             start_by=_start_by(item) or turn.instant.wall,
         )
+
+
+def _reasons(error: MetagitError) -> Sequence[str]:
+    reasons = error.details.get("reasons")
+    return reasons if isinstance(reasons, list) else ()
 
 
 def _start_by(item: WorkItem) -> datetime | None:

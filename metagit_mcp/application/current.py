@@ -37,6 +37,8 @@ class Current:
         # The work that may yet touch what is shared, possibly in another thread: nobody looks at it until there is
         # none.
         self._under_way: set[Lock] = set()
+        # How many looks at a far ledger began: many who wait share one.
+        self._looks = 0
 
     @property
     def has_ledger(self) -> bool:
@@ -77,15 +79,23 @@ class Current:
         return self._shared.view(self._shared.clock.instant())
 
     async def _catch_up(self) -> None:
-        asked = False
-        while self._under_way or not asked or not self._shared.is_read:
+        asked, before = False, self._looks
+        while self._under_way or not asked or not self._shared.is_known:
             if self._under_way:
                 # Blocking work is done one piece after another: when this is done, what was before it is.
                 await self._offload(_nothing)
+                # A look that began since this caller came is one for it too.
+                asked = asked or self._looks > before
             else:
                 asked = True
-                if self._shared.is_behind():
+                if self._shared.is_far:
+                    await self._exclusively(self._look)
+                elif self._shared.is_behind():
                     await self._exclusively(self._shared.catch_up)
+
+    def _look(self) -> None:
+        self._looks += 1
+        self._shared.catch_up_if_behind()
 
     async def command(
         self, act: "Callable[[Turn], R]", graph_id_of: GraphOf[R] = None, follow_up: FollowUp[R] = None

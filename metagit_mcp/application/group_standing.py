@@ -4,15 +4,15 @@ A Group that is shown costs a bounded look; of the others only their shares are 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from metagit_mcp.application.finding import known_graph
 from metagit_mcp.application.shared import View
-from metagit_mcp.domain.policy import class_of, weight_of
+from metagit_mcp.domain.policy import MICRO, class_of, weight_of
 from metagit_mcp.domain.tasks import GRAPH_STATUSES
 from metagit_mcp.domain.text import known_word, shown
-from metagit_mcp.scheduling.cycle import census
+from metagit_mcp.domain.value import changed
+from metagit_mcp.scheduling.cycle import censuses
 from metagit_mcp.scheduling.guarantee import guaranteed, has_work, received
 from metagit_mcp.scheduling.outlook import oldest_waiting, starts_before
 from metagit_mcp.scheduling.queue import GroupQueue
@@ -28,7 +28,13 @@ _NOTHING = Fraction(0)
 
 
 def group_statuses(
-    view: View, asker: Asker, graph_ids: Sequence[str], after_group: str | None, *, alone: bool = False
+    view: View,
+    asker: Asker,
+    graph_ids: Sequence[str],
+    after_group: str | None,
+    *,
+    alone: bool = False,
+    limit: int = _GROUPS_SHOWN,
 ) -> tuple[GroupStatus, ...]:
     """Return the Groups of these that are most behind their share, or those that come after one of all.
 
@@ -44,20 +50,22 @@ def group_statuses(
     if after_group is not None:
         last = shares.place(known_graph(view.image.graphs, after_group).graph_id)
         order = [name for name in order if shares.place(name) > last]
+    shown_ids = order if alone else order[:limit]
+    counted = censuses(view.queue, asker, shown_ids)
+    rows = (_of_itself(view, name, counted[name]) for name in shown_ids)
     if alone:
-        return tuple(_of_itself(view, asker, name) for name in order)
-    shown_ids = order[:_GROUPS_SHOWN]
+        return tuple(rows)
     moment = view.queue.moment(asker)
     offering = frozenset(name for name in shown_ids if moment.offer(name) is not None)
     before = starts_before(view.queue, asker, offering, _STARTS_LOOKED_AT)
     return tuple(
-        replace(
-            _of_itself(view, asker, name),
-            guaranteed=_rounded(shares.guaranteed.get(name, _NOTHING)) if shares.are_kept else None,
-            received=_rounded(shares.received.get(name, _NOTHING)),
-            starts_before=before.get(name),
+        changed(
+            row,
+            guaranteed=_rounded(shares.guaranteed.get(row.graph_id, _NOTHING)) if shares.are_kept else None,
+            received=_rounded(shares.received.get(row.graph_id, _NOTHING)),
+            starts_before=before.get(row.graph_id),
         )
-        for name in shown_ids
+        for row in rows
     )
 
 
@@ -72,17 +80,19 @@ class _Shares:
         # With `ordering: "score"` no Group is guaranteed anything.
         self.are_kept = view.policy.ordering == "fair"
 
-    def place(self, graph_id: str) -> tuple[bool, Fraction, str]:
-        """Return what orders the Groups: the most behind its share is the least."""
+    def place(self, graph_id: str) -> tuple[bool, float, Fraction, str]:
+        """Return what orders the Groups: the most behind its share is the least.
+
+        The rounded number is in the order of the exact one, which is only looked at where two are alike.
+        """
         ahead = self.received.get(graph_id, _NOTHING) - self.guaranteed.get(graph_id, _NOTHING)
-        return graph_id not in self._with_work, ahead, graph_id
+        return graph_id not in self._with_work, float(ahead), ahead, graph_id
 
 
-def _of_itself(view: View, asker: Asker, graph_id: str) -> GroupStatus:
+def _of_itself(view: View, graph_id: str, counted: Census) -> GroupStatus:
     """What can be said of a Group whatever others do."""
     group = view.queue.groups[graph_id]
     graph = group.loaded.graph
-    counted = census(view.queue, asker, graph_id)
     return GroupStatus(
         graph_id=graph_id,
         title="" if graph is None else shown(graph.title),
@@ -102,7 +112,10 @@ def _of_itself(view: View, asker: Asker, graph_id: str) -> GroupStatus:
 
 
 def _rounded(share: Fraction) -> float:
-    return float(round(share, 6))
+    """Return a share as a decimal of six places, half to even."""
+    micros, rest = divmod(share.numerator * MICRO, share.denominator)
+    more = 2 * rest - share.denominator
+    return (micros + (more > 0 or (more == 0 and micros % 2))) / MICRO
 
 
 def _oldest(view: View, group: GroupQueue) -> OldestWaiting | None:

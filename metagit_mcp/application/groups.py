@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, TypeVar
 
+from metagit_mcp.application.caller import Caller, asked, looking, no_such_group
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.deliveries import Delivered, LogSeen, deliver
 from metagit_mcp.application.disclosure import estimate
@@ -18,7 +19,7 @@ from metagit_mcp.domain.feeds import Feed, Proposal
 from metagit_mcp.domain.outbox import is_told_only
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.text import shown
-from metagit_mcp.errors import GroupNotFound, InvalidInput, InvalidStateTransition, MetagitError, SchemaMismatch
+from metagit_mcp.errors import InvalidInput, InvalidStateTransition, MetagitError, SchemaMismatch
 from metagit_mcp.ports import EventStore, InboxSize, Waits, Warnings
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.estimate_answers import EstimateAnswer, EstimateRequest
@@ -49,8 +50,9 @@ _OUTBOX: Final = "metagit-mcp group outbox GROUP --json"
 class Groups:
     """The use cases of the Groups that are fed by Events."""
 
-    def __init__(self, current: Current, store: EventStore, replays: Replays, waits: Waits) -> None:
+    def __init__(self, current: Current, store: EventStore, replays: Replays, waits: Waits, caller: Caller) -> None:
         """Keep the collaborators."""
+        self._caller = caller
         self._current = current
         self._store = store
         self._replays = replays
@@ -67,6 +69,7 @@ class Groups:
             ReadOnlyWorkspace, StoreUnavailable, StoreCorrupt: the ledger cannot be written.
         """
         try:
+            self._caller.allow("feed_group")
             events = await self._waits.offload(lambda: _read(request.events))
             return await self.take_in(request.group_id, events, first=request.first_sequence, filtered=request.filtered)
         except MetagitError as error:
@@ -84,7 +87,8 @@ class Groups:
                 raise _indexed(error, events) from None
 
         _refuse_too_large(len(event.body) for event in events)
-        delivered, warnings = await self._about(group_id, act)
+        with asked(self._caller, "feed_group", group_id, no_such_group):
+            delivered, warnings = await self._about(group_id, act)
         return DeliverAnswer(
             cursor=delivered.cursor,
             applied=delivered.applied,
@@ -104,6 +108,7 @@ class Groups:
 
     async def listed(self) -> GroupsAnswer:
         """Return every Group that is fed by Events."""
+        self._caller.allow("look")
         work = await self._current.work()
         groups = await self._waits.offload(lambda: tuple(self._record(work, name) for name in sorted(work.feeds)))
         step = "metagit-mcp group show GROUP looks at one." if groups else "metagit-mcp group deliver begins one."
@@ -115,8 +120,9 @@ class Groups:
         Raises:
             GroupNotFound: there is none.
         """
-        work = await self._current.work()
-        known_feed(work, group_id)
+        with looking(self._caller, group_id, no_such_group):
+            work = await self._current.work()
+            known_feed(work, group_id)
         group = await self._waits.offload(lambda: self._record(work, group_id))
         return GroupAnswer(group=group, warnings=(), next_step=_step_of(group))
 
@@ -126,7 +132,8 @@ class Groups:
         Raises:
             GroupNotFound: there is none.
         """
-        feed = known_feed(await self._current.work(), group_id)
+        with looking(self._caller, group_id, no_such_group):
+            feed = known_feed(await self._current.work(), group_id)
         proposals = tuple(_proposal(group_id, each) for each in feed.outbox.values())
         return OutboxAnswer(
             group_id=group_id,
@@ -146,9 +153,9 @@ class Groups:
             GroupNotFound, NodeNotFound: there is none.
             PolicyInvalid: policy.json cannot be used.
         """
-        with about_group(request.group_id):
+        with looking(self._caller, request.group_id, no_such_group), about_group(request.group_id):
             view = await self._current.view()
-        return estimate(view, request.group_id, request.node_id)
+            return estimate(view, request.group_id, request.node_id)
 
     def _record(self, work: LedgerState, group_id: str) -> FedGroup:
         feed, items = work.feeds[group_id], work.items.get(group_id, {})
@@ -179,9 +186,10 @@ class Groups:
         """
         if len(reason) > _LONGEST_REASON:
             raise InvalidInput(f"reason: should have at most {_LONGEST_REASON} characters", field="reason")
-        answered, warnings = await self._about(
-            group_id, lambda turn: _answered(turn, group_id, action_id, outcome, shown(reason, _LONGEST_REASON))
-        )
+        with asked(self._caller, "feed_group", group_id, no_such_group):
+            answered, warnings = await self._about(
+                group_id, lambda turn: _answered(turn, group_id, action_id, outcome, shown(reason, _LONGEST_REASON))
+            )
         return ProposalAnswer(
             group_id=group_id,
             action_id=action_id,
@@ -203,6 +211,7 @@ class Groups:
             GroupNotFound: there is no such Group.
             StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read.
         """
+        self._caller.allow("administer")
         work = await self._current.work()
         if group_id is not None:
             known_feed(work, group_id)
@@ -215,6 +224,7 @@ class Groups:
             InvalidStateTransition: there is no ledger yet.
             StoreUnavailable: it cannot be kept.
         """
+        self._caller.allow("administer")
         await self._current.work()
         return await self._waits.offload(self._replays.snapshot)
 
@@ -231,11 +241,7 @@ def known_feed(state: LedgerState, group_id: str) -> Feed:
     """
     feed = state.feeds.get(group_id)
     if feed is None:
-        raise GroupNotFound(
-            f"No Group {group_id} is fed by Events.",
-            hint="metagit_group_deliver begins one with the first Events of its log.",
-            group_id=group_id,
-        )
+        raise no_such_group(group_id)
     return feed
 
 

@@ -39,6 +39,11 @@ class Ledger:
         # What was folded since the newest snapshot: events, or facts where one tells many.
         self._folded = 0
 
+    @property
+    def is_far(self) -> bool:
+        """Whether asking may take a while, since other hosts write to it too."""
+        return bool(self._store.shared_at)
+
     def is_behind(self) -> bool:
         """Say whether another process appended something since; cheap, asked before every answer."""
         return self._store.mark() != self.mark

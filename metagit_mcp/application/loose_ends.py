@@ -41,7 +41,7 @@ class LooseEnds:
         if state is None:
             return _UNREAD
         graphs, now = self._shared.image.graphs, self._shared.clock.instant()
-        return (*_unrenewed(state, now), *_without_node(state, graphs))
+        return (*_unrenewed(state, now), *_without_node(state, graphs, is_shared=self._shared.is_far))
 
     async def ends(self) -> tuple[Fault, ...]:
         """Return the terms that ended and that no command wrote down yet."""
@@ -128,11 +128,15 @@ def _unrenewed(state: LedgerState, now: Instant) -> Iterator[Fault]:
             yield Fault(what=what, is_harm=False, command=command)
 
 
-def _without_node(state: LedgerState, graphs: Mapping[str, LoadedGraph]) -> Iterator[Fault]:
+def _without_node(state: LedgerState, graphs: Mapping[str, LoadedGraph], *, is_shared: bool) -> Iterator[Fault]:
     for lease_id, lease in sorted(state.leases.items()):
         loaded = graphs.get(lease.graph_id)
         nodes = () if loaded is None else None if loaded.graph is None else loaded.graph.nodes
-        if nodes is not None and lease.node_id not in {node.node_id for node in nodes}:
+        if nodes is None or lease.node_id in {node.node_id for node in nodes}:
+            continue
+        if is_shared:
+            yield Fault(what=f"lease {_of(lease)} is for a node that the files of this host lack", is_harm=False)
+        else:
             yield Fault(
                 what=f"lease {_of(lease)} is for a node that is gone from its file", command=give_back_command(lease_id)
             )

@@ -159,10 +159,11 @@ class Maintenance:
         self._house.mend_beside_ledger(self._soundness.mark().workspace_id)
 
     def _ledger_stands(self) -> str:
-        mark = self._soundness.mark()
+        mark, shared_at = self._soundness.mark(), self._soundness.shared_at
+        where = f" at {shared_at}, shared with other hosts" if shared_at else ""
         if not mark.workspace_id:
-            return "there is none yet; the first claim makes it"
-        return f"workspace {mark.workspace_id}; its state follows from its events, {mark.position} so far"
+            return f"there is none yet{where}; the first claim makes it"
+        return f"workspace {mark.workspace_id}{where}; its state follows from its events, {mark.position} so far"
 
     def _leases_live(self) -> str:
         return f"live leases: {len(self._shared.ledger.state.leases)}"

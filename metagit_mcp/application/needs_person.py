@@ -39,11 +39,8 @@ def persons_needed(
     Of one Group `alone` nothing is told that is about others (ADR 0032).
     """
     groups = [view.queue.groups[name] for name in graph_ids]
-    own = view.queue.units_of(asker.agent_id)
-    pauses = pauses_about(view, asker, graph_ids[0] if alone else None)
-    wide = [*_pauses(pauses, groups), *_agent_slots(view.policy, groups)]
-    for group in groups:
-        wide += _limits(view, group, own, alone=alone)
+    wide = [pause_need(pause) for pause in lasting_pauses(view, asker, groups, alone=alone)]
+    wide += limit_needs(view, asker, groups, alone=alone)
     total, single = len(wide), list[Iterator[PersonNeeded]]()
     for group in groups:
         stuck = view.queue.holds(group.graph_id).for_person
@@ -61,27 +58,33 @@ def pauses_about(view: View, asker: Asker, graph_id: str | None) -> list[Pause]:
     if graph_id is None:
         return pauses
     group, own = view.queue.groups[graph_id], {name for name, _ in view.queue.units_of(asker.agent_id)}
-    known = {"workspace": {""}, "group": {graph_id}, "agent": {asker.agent_id}, "resource": _needed(group) | own}
+    own |= needed_resources(group)
+    known = {"workspace": {""}, "group": {graph_id}, "agent": {asker.agent_id}, "resource": own}
     return [pause for pause in pauses if pause.name in known[pause.scope]]
 
 
-def _needed(group: GroupQueue) -> set[str]:
+def needed_resources(group: GroupQueue) -> set[str]:
     """Return the resources and keys that any node of the Group needs."""
     return {name for node in group.rules.shape.by_id.values() for name in (*(node.uses or ()), *(node.exclusive or ()))}
 
 
-def _pauses(pauses: Sequence[Pause], groups: Sequence[GroupQueue]) -> Iterator[PersonNeeded]:
-    """Yield the pauses without an end that keep anything from starting."""
+def lasting_pauses(view: View, asker: Asker, groups: Sequence[GroupQueue], *, alone: bool) -> list[Pause]:
+    """Return the pauses without an end that keep anything of these Groups from starting."""
+    pauses = pauses_about(view, asker, groups[0].graph_id if alone else None)
     lasting = [pause for pause in pauses if pause.until is None]
-    for pause in sorted(lasting, key=lambda each: (each.scope, each.name)):
-        if any(_is_held_by(pause, group) for group in groups):
-            name = f" {shown_name(pause.name)}" if pause.name else ""
-            yield PersonNeeded(
-                graph_id=pause.name if pause.scope == "group" else None,
-                reason=f"paused({pause.scope}{name}, by {shown_name(pause.by)})",
-                command=resume_command(pause.scope, pause.name),
-                note=shown_or_none(pause.reason, 500),
-            )
+    held = (pause for pause in lasting if any(_is_held_by(pause, group) for group in groups))
+    return sorted(held, key=lambda each: (each.scope, each.name))
+
+
+def pause_need(pause: Pause) -> PersonNeeded:
+    """Return a pause without an end as what a person can end."""
+    name = f" {shown_name(pause.name)}" if pause.name else ""
+    return PersonNeeded(
+        graph_id=pause.name if pause.scope == "group" else None,
+        reason=f"paused({pause.scope}{name}, by {shown_name(pause.by)})",
+        command=resume_command(pause.scope, pause.name),
+        note=shown_or_none(pause.reason, 500),
+    )
 
 
 def _is_held_by(pause: Pause, group: GroupQueue) -> bool:
@@ -109,6 +112,15 @@ def _agent_slots(policy: SchedulePolicy, groups: Sequence[GroupQueue]) -> Iterat
         patch = {"agent_slots": 1}
     if patch is not None:
         yield PersonNeeded(reason="agent_slots(0/0)", command=policy_command(patch))
+
+
+def limit_needs(view: View, asker: Asker, groups: Sequence[GroupQueue], *, alone: bool) -> list[PersonNeeded]:
+    """Return the limits that let nothing of what is ready in these Groups ever start."""
+    own = view.queue.units_of(asker.agent_id)
+    found = list(_agent_slots(view.policy, groups))
+    for group in groups:
+        found += _limits(view, group, own, alone=alone)
+    return found
 
 
 # --- limits that no end of work can meet ------------------------------------------------------------------------------
@@ -170,21 +182,30 @@ def _lacks(view: View, group: GroupQueue, demand: Demand, own: Units, *, alone: 
 
 def _nodes(group: GroupQueue, stuck: Sequence[Held]) -> Iterator[PersonNeeded]:
     """Yield what only a person can set going in a graph: its file, if that cannot be used, else single nodes."""
-    graph_id = group.graph_id
     if group.loaded.graph is None:
-        yield PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
+        yield file_need(group.graph_id)
     for held in stuck:
-        node, reason = held.node, held.reason
-        item = group.rules.items.get(node.node_id)
-        yield PersonNeeded(
-            graph_id=graph_id,
-            node_id=node.node_id,
-            title=shown(node.title),
-            reason=reason.text,
-            command=_mending(graph_id, node, reason.kind, is_parked=item is not None and item.state == "parked"),
-            file=_file_to_mend(graph_id, node, reason.kind),
-            note=reason.note or None,
-        )
+        yield node_need(group, held)
+
+
+def file_need(graph_id: str) -> PersonNeeded:
+    """Return a graph file that cannot be used as what a person can mend."""
+    return PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
+
+
+def node_need(group: GroupQueue, held: Held) -> PersonNeeded:
+    """Return a node that waits for a person, with the command or the file that sets it going."""
+    graph_id, node, reason = group.graph_id, held.node, held.reason
+    item = group.rules.items.get(node.node_id)
+    return PersonNeeded(
+        graph_id=graph_id,
+        node_id=node.node_id,
+        title=shown(node.title),
+        reason=reason.text,
+        command=_mending(graph_id, node, reason.kind, is_parked=item is not None and item.state == "parked"),
+        file=_file_to_mend(graph_id, node, reason.kind),
+        note=reason.note or None,
+    )
 
 
 def _mending(graph_id: str, node: TaskNode, kind: ReasonKind, *, is_parked: bool) -> str | None:

@@ -91,12 +91,21 @@ def after_report(item: WorkItem, lease: LeaseRecord | None) -> str:
     if item.fed is not None and item.state in {"submitted", "parked"}:
         return f"The Coordinator of its Group decides what becomes of it. {_ASK}"
     if item.state == "submitted":
-        return f"A person reviews it: {review_command(item.graph_id, item.node_id)}. {_ASK}"
+        return f"{by_person('awaiting_review', review_command(item.graph_id, item.node_id))} {_ASK}"
     if item.state == "parked":
-        return f"It waits for a person: {retry_command(item.graph_id, item.node_id)}. {_ASK}"
+        return f"{by_person('blocked', retry_command(item.graph_id, item.node_id))} {_ASK}"
     return _ASK
 
 
+def by_person(kind: ReasonKind, command: str) -> str:
+    """Return what a person does about a node that waits for one, by the reason and the command that ends it."""
+    return f"{_BY_PERSON.get(kind, 'It waits for a person')}: {command}."
+
+
+_BY_PERSON: Final[Mapping[ReasonKind, str]] = {
+    "awaiting_approval": "A person approves it",
+    "awaiting_review": "A person reviews it",
+}
 _ASK: Final = "Ask for the next: metagit_schedule_next with claim=true."
 
 

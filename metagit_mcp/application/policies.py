@@ -57,9 +57,10 @@ class Policies:
         Raises:
             InvalidInput: nothing to set, or a value out of range; names the field.
             PolicyInvalid: policy.json cannot be used (a set that mends it goes through).
-            RevisionConflict, AuthForbidden, GraphNotFound: the set is refused.
+            RevisionConflict, AuthForbidden, GraphNotFound: the set is refused, or the caller may not even look.
             ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
         """
+        self._caller.allow("set_order" if request.action == "set" else "look")
         if request.action == "show":
             view = await self._current.view()
             return _answer(view.image, view.policy, changed=False, next_step=_AFTER_SHOW)
@@ -114,7 +115,7 @@ class Policies:
 
     def _authorise(self, before: SchedulePolicy | None, patch: Json, after: SchedulePolicy) -> None:
         """Refuse Organization policy unless an operator vouches for it (interfaces.md §4)."""
-        if self._caller.operator is not None:
+        if self._caller.operator is not None and self._caller.may("set_organization"):
             return
         foreign = sorted(key for key in patch if key not in RFC_KEYS and key != "$schema")
         known = {} if before is None else shown_policy(before)

@@ -5,6 +5,7 @@ Both are events of the ledger; an approval given before there was one stands in 
 
 from dataclasses import replace
 
+from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import find_node
 from metagit_mcp.application.records import node_record, pause_records
@@ -24,8 +25,9 @@ from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord, PauseAnswer
 class Rules:
     """The use cases of `work approve`, `pause` and `resume`."""
 
-    def __init__(self, current: Current, log: DecisionLog, ids: Ids, offload: Offload) -> None:
+    def __init__(self, current: Current, log: DecisionLog, ids: Ids, offload: Offload, caller: Caller) -> None:
         """Keep the collaborators."""
+        self._caller = caller
         self._current = current
         self._log = log
         self._ids = ids
@@ -36,7 +38,9 @@ class Rules:
 
         Raises:
             NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
+            AuthForbidden: the caller's role may not approve.
         """
+        self._caller.allow("judge")
         loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
         return node_record(loaded.graph_id, node), approval_digest(node)
 
@@ -47,7 +51,9 @@ class Rules:
             RevisionConflict: the node is no longer what was shown.
             NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
             ReadOnlyWorkspace, StoreUnavailable, StoreCorrupt: it cannot be recorded.
+            AuthForbidden: the caller's role may not approve.
         """
+        self._caller.allow("judge")
         (answer, is_new), warnings = await self._current.command(
             lambda turn: _approved(turn, (node_id, graph_id), approved_by, digest)
         )
@@ -69,6 +75,8 @@ class Rules:
         return await self._set(command)
 
     async def _set(self, command: PauseScheduling | ResumeScheduling) -> PauseAnswer:
+        self._caller.allow("pause")
+
         def act(turn: Turn) -> PauseAnswer:
             before = dict(turn.state.pauses)
             turn.decide(command)

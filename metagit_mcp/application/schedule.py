@@ -2,14 +2,16 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from metagit_mcp.application.caller import Caller
+from metagit_mcp.application.asking import asker_of
+from metagit_mcp.application.caller import Caller, asked, looking
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.drawing import mermaid
 from metagit_mcp.application.finding import about_group, known_graph, usable_graph
 from metagit_mcp.application.leases import Claimed, leases_of
 from metagit_mcp.application.next_steps import after_next, is_all_finished
+from metagit_mcp.application.own_version import own_version
 from metagit_mcp.application.shared import View
 from metagit_mcp.application.standing import status_answer, without_passing_time
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
@@ -17,7 +19,6 @@ from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.errors import InvalidInput, MetagitError
 from metagit_mcp.ports import DecisionLog, Ids, Keeper, Waits, Warnings
-from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import Pick, census, choose, plan
 from metagit_mcp.scheduling.explain import decision
 from metagit_mcp.scheduling.snapshot import Asker
@@ -39,6 +40,7 @@ _STATUS_EVERY_S = 1
 
 # Told of the seconds waited, and of how many it may become.
 Progress = Callable[[float, float], Awaitable[None]]
+Q = TypeVar("Q", NextRequest, StatusRequest)
 
 
 class Schedule:
@@ -72,14 +74,21 @@ class Schedule:
 
         Raises:
             InvalidInput: a claim that is to be only a preview.
+            AuthForbidden: the caller's role may not ask for this, or not for that agent.
+            AuthRequired: its token ended while it waited.
             PolicyInvalid, GraphNotFound, GraphInvalid: there is nothing to decide on.
             AuthStaleSession, ActionIdCollision: the claim is refused.
             ReadOnlyWorkspace: the decision log cannot be written; a preview can still be asked for.
         """
         if request.claim and request.preview:
             raise InvalidInput("claim and preview cannot both be true", hint="Leave one out.", field="preview")
-        with about_group(request.graph_id):
-            return await self._next(request, progress)
+        if request.preview:
+            asking = looking(self._caller, request.graph_id)
+        else:
+            asking = asked(self._caller, "take_work" if request.claim else "advise", request.graph_id)
+            self._caller.named(request.agent_id)
+        with asking as graph_id, about_group(graph_id):
+            return own_version(self._caller, await self._next(_about(request, graph_id), progress))
 
     async def _next(self, request: NextRequest, progress: Progress | None) -> NextAnswer:
         waited, most = 0, 1000 * min(request.wait_seconds, self._caller.max_wait_seconds)
@@ -91,9 +100,9 @@ class Schedule:
                     return answer
                 # Another agent was faster.
             step = min(_LOOK_EVERY_MS, most - waited)
-            await self._sleep(step / 1000)
-            waited += step
-            if progress is not None and waited % _TELL_EVERY_MS == 0:
+            passed = await self._sleep(step / 1000)
+            before, waited = waited, waited + (step if passed is None else min(step, max(1, round(passed * 1000))))
+            if progress is not None and waited // _TELL_EVERY_MS > before // _TELL_EVERY_MS:
                 await progress(waited / 1000, most / 1000)
         return await self._once(request, is_first=not waited)
 
@@ -102,6 +111,7 @@ class Schedule:
 
     async def _has_answer(self, request: NextRequest) -> bool:
         view = await self._current.view()
+        self._caller.refuse_ended(self._current.state.tokens, view.now)
         if request.graph_id is not None:
             usable_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, request.agent_id, request.capabilities, claims=request.claim)
@@ -125,6 +135,7 @@ class Schedule:
         trying = request if is_first else replace(request, new_session=False)
 
         def act(turn: "Turn") -> NextAnswer:
+            self._caller.refuse_ended(turn.state.tokens, turn.instant.wall)
             claimed = claims.claim(turn, trying)
             taken[:] = claimed.decisions
             view = turn.view()
@@ -171,10 +182,13 @@ class Schedule:
         Raises:
             PolicyInvalid, GraphNotFound, GraphInvalid, NodeNotFound, NodeAmbiguous: nothing to tell of.
         """
+        with looking(self._caller, request.graph_id) as graph_id, about_group(graph_id):
+            return own_version(self._caller, await self._status(_about(request, graph_id)))
+
+    async def _status(self, request: StatusRequest) -> StatusAnswer:
         # The log first: a view is used before anything else is waited for, or its queue may be rebuilt meanwhile.
         recent, warnings = await self._offload(lambda: self._log.recent(request.recent, request.graph_id))
-        with about_group(request.graph_id):
-            view = await self._current.view()
+        view = await self._current.view()
         if request.graph_id is not None:
             known_graph(view.image.graphs, request.graph_id)
         asker = self._asker(view, None, None)
@@ -201,10 +215,11 @@ class Schedule:
         Raises:
             PolicyInvalid, GraphNotFound, GraphInvalid: there is nothing to count.
         """
-        view = await self._current.view()
-        if graph_id is not None:
-            usable_graph(view.image.graphs, graph_id)
-        return census(view.queue, self._asker(view, None, None), graph_id).runnable
+        with looking(self._caller, graph_id) as group_id:
+            view = await self._current.view()
+            if group_id is not None:
+                usable_graph(view.image.graphs, group_id)
+        return census(view.queue, self._asker(view, None, None), group_id).runnable
 
     async def mermaid(self, graph_id: str | None) -> str:
         """Return one graph, or all active ones and those that cannot be read, as a Mermaid flowchart in waves.
@@ -212,22 +227,18 @@ class Schedule:
         Raises:
             GraphNotFound, GraphInvalid: there is nothing to draw.
         """
-        image = await self._current.image()
-        if graph_id is not None:
-            return mermaid([usable_graph(image.graphs, graph_id)])
-        found = (loaded for _, loaded in sorted(image.graphs.items()))
-        return mermaid([loaded for loaded in found if loaded.graph is None or loaded.graph.status == "active"])
+        with looking(self._caller, graph_id) as group_id:
+            image = await self._current.image()
+            loaded = None if group_id is None else usable_graph(image.graphs, group_id)
+        if loaded is not None:
+            return mermaid([loaded])
+        found = (each for _, each in sorted(image.graphs.items()))
+        return mermaid([each for each in found if each.graph is None or each.graph.status == "active"])
 
     def _asker(
         self, view: View, agent_id: str | None, capabilities: Sequence[str] | None, *, claims: bool = False
     ) -> Asker:
-        """Return who asks, with what its session remembers of what it can do where the call does not say it."""
-        name = agent_id or (self._caller.claims_as if claims else self._caller.agent_id)
-        own = self._caller.capabilities if capabilities is None else frozenset(capabilities)
-        session = view.work.sessions.get(name)
-        if own is None and session is not None and session.capabilities is not None:
-            own = frozenset(session.capabilities)
-        return asker_for(view.policy, name, own)
+        return asker_of(self._caller, view, agent_id, capabilities, claims=claims)
 
     def _decisions(self, view: View, asker: Asker, picks: Sequence[Pick], *, skipped: bool) -> list[ScheduleDecision]:
         return [decision(view.queue, asker, pick, self._ids.new(), at=view.now, skipped=skipped) for pick in picks]
@@ -305,6 +316,10 @@ def _answer(view: View, request: NextRequest, counted: Census, claimed: Claimed)
         warnings=view.warnings_about(request.graph_id),
         next_step=after_next(claimed.decisions, claimed.held, counted, graphs),
     )
+
+
+def _about(request: Q, graph_id: str | None) -> Q:
+    return request if graph_id == request.graph_id else replace(request, graph_id=graph_id)
 
 
 def _warned(answer: NextAnswer, more: Warnings) -> NextAnswer:

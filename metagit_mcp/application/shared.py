@@ -95,6 +95,11 @@ class Shared:
         return self._read is not None
 
     @property
+    def is_known(self) -> bool:
+        """Whether there is something to look at: files that were read, a ledger that no failure threw away since."""
+        return self._read is not None and self.ledger.touched is not None
+
+    @property
     def image(self) -> WorkspaceImage:
         """What the files said when they were read last, with the Groups of the ledger in it."""
         if self._read is None:  # pragma: no cover - nobody asks before the first catch-up
@@ -127,6 +132,16 @@ class Shared:
             return self._source.changed() or self.ledger.is_behind()
         except MetagitError:
             return True
+
+    @property
+    def is_far(self) -> bool:
+        """Whether to find out what changed may take a while."""
+        return self.ledger.is_far
+
+    def catch_up_if_behind(self) -> None:
+        """Read what changed, if anything did."""
+        if self.is_behind():
+            self.catch_up()
 
     def catch_up(self) -> None:
         """Read what changed in the files and in the ledger; one that cannot be read is said in `view`."""

@@ -32,6 +32,11 @@ class Soundness:
         """Say which ledger there is and how far it goes."""
         return self._store.mark()
 
+    @property
+    def shared_at(self) -> str:
+        """Where the ledger is, if it is shared with other hosts."""
+        return self._store.shared_at
+
     def damage(self) -> list[Fault]:
         """Return what is wrong with the file that holds the ledger."""
         return [Fault(what=said) for said in self._store.examine()]

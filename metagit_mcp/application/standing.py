@@ -7,8 +7,8 @@ from typing import Any
 
 from metagit_mcp.application.finding import find_node
 from metagit_mcp.application.group_standing import group_statuses
-from metagit_mcp.application.needs_person import pauses_about, persons_needed
-from metagit_mcp.application.next_steps import after_next
+from metagit_mcp.application.needs_person import node_need, pauses_about, persons_needed
+from metagit_mcp.application.next_steps import after_next, by_person
 from metagit_mcp.application.records import pause_records
 from metagit_mcp.application.shared import View
 from metagit_mcp.domain.decision import LoggedDecision
@@ -60,11 +60,14 @@ def status_answer(
         GraphNotFound: there is no such Group to go on after.
         GraphInvalid, NodeNotFound, NodeAmbiguous: there is no such node to explain.
     """
+    overview = _overview(view, asker, request, place)
+    explained = None if request.node_id is None else _explain(view, asker, request)
     return replace(
-        _overview(view, asker, request, place),
+        overview,
         recent_decisions=tuple(recent if request.detail == "full" else map(_without_factors, recent)),
         warnings=tuple(sorted({*view.warnings_about(request.graph_id), *warnings})),
-        explain=None if request.node_id is None else _explain(view, asker, request),
+        explain=explained,
+        next_step=(explained and _step_of(view, explained)) or overview.next_step,
     )
 
 
@@ -81,25 +84,25 @@ def _overview(view: View, asker: Asker, request: StatusRequest, place: Workspace
         revision=view.image.revision,
         ready_count=counted.ready,
         runnable_count=counted.runnable,
-        counts=_counts([view.queue.groups[name] for name in graph_ids]),
-        not_eligible=tuple(_reason_counts(counted)),
+        counts=node_counts([view.queue.groups[name] for name in graph_ids]),
+        not_eligible=tuple(reason_counts(counted)),
         groups=group_statuses(view, asker, graph_ids, request.after_group, alone=alone is not None),
         groups_total=len(graph_ids),
         charges=len(view.work.shares.recent) if alone is None else None,
-        running=tuple(_running(view, graph_ids))[:_RUNNING_SHOWN],
+        running=tuple(running_nodes(view, graph_ids))[:_RUNNING_SHOWN],
         needs_person=persons,
         needs_person_total=persons_total,
         waiting=tuple(_waiting(name, held) for name, held in waiting[:_WAITING_SHOWN]),
         waiting_total=len(waiting),
         recent_decisions=(),
-        merge_pressure=tuple(_pressure(view, alone)),
+        merge_pressure=tuple(merge_pressures(view, alone)),
         state_version=view.state_version,
         truncated=False,
         omitted=(),
         warnings=(),
         next_step=_next_step(view, counted, graph_ids, needs_person=bool(persons)),
         pauses=pause_records(pauses_about(view, asker, alone)),
-        held=_held(view, alone),
+        held=held_slots(view, alone),
     )
 
 
@@ -111,7 +114,8 @@ def without_passing_time(answer: StatusAnswer) -> StatusAnswer:
     return replace(answer, groups=tuple(groups))
 
 
-def _reason_counts(counted: Census) -> Iterator[ReasonCount]:
+def reason_counts(counted: Census) -> Iterator[ReasonCount]:
+    """Yield how many nodes are not eligible, by their first reasons."""
     for kind, nodes in sorted(counted.not_eligible.items()):
         if nodes:
             yield ReasonCount(reason=kind, nodes=nodes)
@@ -130,7 +134,8 @@ def _without_factors(row: LoggedDecision) -> LoggedDecision:
     return row if row.factors is None else replace(row, factors=None)
 
 
-def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
+def node_counts(groups: Sequence[GroupQueue]) -> StatusCounts:
+    """Count the nodes of these Groups by what they are now."""
     reasons: Counter[ReasonKind] = Counter()
     runnable = 0
     for group in groups:
@@ -154,8 +159,8 @@ def _counts(groups: Sequence[GroupQueue]) -> StatusCounts:
     )
 
 
-def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
-    """What runs: under a lease by its agent, else as the file says."""
+def running_nodes(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
+    """Yield what runs: under a lease by its agent, else as the file says."""
     asked = {} if _is_ending(view) else view.queue.snapshot.work.shares.preemptions
     for graph_id in graph_ids:
         group = view.queue.groups[graph_id]
@@ -173,8 +178,8 @@ def _running(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
             )
 
 
-def _held(view: View, alone: str | None) -> HeldSlots | None:
-    """For which node slots are kept, unless the next claim ends that; how many are free is told of no Group alone."""
+def held_slots(view: View, alone: str | None) -> HeldSlots | None:
+    """Return for which node slots are kept, unless the next claim ends that; how many are free no Group is told."""
     hold, slots = view.work.shares.hold, view.policy.slots
     if hold is None or slots is None or alone not in {None, hold.graph_id} or _is_ending(view):
         return None
@@ -201,7 +206,8 @@ def _waiting(graph_id: str, held: Held) -> WaitingNode:
     )
 
 
-def _pressure(view: View, alone: str | None) -> Iterator[MergePressure]:
+def merge_pressures(view: View, alone: str | None) -> Iterator[MergePressure]:
+    """Yield how many merges are queued and running by repository; of one Group those of its nodes' repositories."""
     threshold, depths = view.policy.merge_queue_threshold, view.image.surroundings.merge_depth
     if alone is not None:
         nodes = view.queue.groups[alone].rules.shape.by_id.values()
@@ -233,6 +239,15 @@ def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanatio
         place=_place(view, asker, (loaded.graph_id, node.node_id), request.graph_id),
         factors=told.factors if request.detail != "brief" else None,
     )
+
+
+def _step_of(view: View, explained: NodeExplanation) -> str | None:
+    """Return the command with which a person sets a node going, where that is what it waits for."""
+    for held in view.queue.holds(explained.graph_id).for_person:
+        if held.node.node_id == explained.node_id:
+            command = node_need(view.queue.groups[explained.graph_id], held).command
+            return command and by_person(held.reason.kind, command)
+    return None
 
 
 def _place(view: View, asker: Asker, key: NodeKey, alone: str | None) -> int | None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from metagit_mcp.application.authoring import row_id
-from metagit_mcp.application.caller import Caller
+from metagit_mcp.application.caller import Caller, asked, looking
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import find_node, usable_graph
 from metagit_mcp.application.graph_change import GraphPlan, PlannedGraph, graph_plan, planned_graph
@@ -64,7 +64,8 @@ class Tasks:
             GraphExists: a graph of this title is there and no graph_id says to add to it.
             GraphInvalid, ReadOnlyWorkspace, StoreUnavailable: it cannot be written.
         """
-        plan = graph_plan(request)
+        with asked(self._caller, "plan_work", request.graph_id) as graph_id:
+            plan = graph_plan(request if graph_id == request.graph_id else replace(request, graph_id=graph_id))
         _refuse_fed(await self._current.image(), plan.graph_id)
         made, warnings = await self._offload(lambda: self._planned(plan, self._clock.now()))
         loaded = usable_graph((await self._current.image()).graphs, plan.graph_id)
@@ -112,15 +113,20 @@ class Tasks:
             StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read or written.
         """
         image = await self._current.image()
-        loaded, before = find_node(image.graphs, request.node_id, request.graph_id)
+        with asked(self._caller, "plan_work", request.graph_id) as group_id:
+            loaded, before = find_node(image.graphs, request.node_id, group_id)
+        self._caller.named(request.agent_id)
         _refuse_fed(image, loaded.graph_id)
         if request.status == "running" and request.agent_id is None and self._caller.agent_id:
             request = replace(request, agent_id=self._caller.agent_id)
         self._refuse_self_approval(image, loaded.graph_id, before, request)
         graph_id, now = loaded.graph_id, self._clock.now()
         if self._current.has_ledger:
+            # A coordinator is warned of nothing that happened to other Groups (work.md §4).
+            is_scoped = self._caller.role == "coordinator"
             (changed, warnings), more = await self._current.command(
-                lambda turn: self._updated_in_turn(turn, graph_id, request)
+                lambda turn: self._updated_in_turn(turn, graph_id, request),
+                graph_id_of=(lambda _: graph_id) if is_scoped else None,
             )
             warnings += more
         else:
@@ -218,7 +224,9 @@ class Tasks:
             GraphNotFound, GraphInvalid: the named graph is missing or unusable.
         """
         graphs = (await self._current.image()).graphs
-        chosen = [usable_graph(graphs, graph_id)] if graph_id is not None else [graphs[name] for name in sorted(graphs)]
+        with looking(self._caller, graph_id) as group_id:
+            named = None if group_id is None else usable_graph(graphs, group_id)
+        chosen = [named] if named is not None else [graphs[name] for name in sorted(graphs)]
         return TaskListAnswer(
             graphs=tuple(
                 graph_record(loaded, [n.node_id for n in loaded.graph.nodes if status is None or n.status == status])
@@ -234,7 +242,8 @@ class Tasks:
         Raises:
             NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid: no such node.
         """
-        loaded, node = find_node((await self._current.image()).graphs, node_id, graph_id)
+        with looking(self._caller, graph_id) as group_id:
+            loaded, node = find_node((await self._current.image()).graphs, node_id, group_id)
         return node_record(loaded.graph_id, node)
 
 

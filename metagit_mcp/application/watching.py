@@ -50,10 +50,15 @@ class Watching:
         Raises:
             StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read.
         """
-        while all(tell(change) for change in await self._changes()):
+        while all(tell(change) for change in await self.changes()):
             await self._waits.sleep(_LOOK_EVERY_S)
 
-    async def _changes(self) -> list[Change]:
+    async def changes(self) -> list[Change]:
+        """Return what changed since this was asked last, or since `begin`.
+
+        Raises:
+            StoreCorrupt, StoreTooNew, StoreUnavailable: the ledger cannot be read.
+        """
         # The image is had without the ledger too; who looks on is to know that it cannot be read.
         await self._waits.offload(self._store.mark)
         image = await self._current.image()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from metagit_mcp.application.actions import once
+from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.claims import Claims
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import about_group, find_node
@@ -24,6 +25,8 @@ from metagit_mcp.domain.commands import (
 )
 from metagit_mcp.domain.decide import Command
 from metagit_mcp.domain.projection import is_parked_elsewhere, row_instant
+from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.domain.verdict import no_such_lease
 from metagit_mcp.domain.work import USAGE_NAMES, ExecutionLease, NodeKey, Result, Usage
 from metagit_mcp.errors import PolicyInvalid
 from metagit_mcp.scheduling.cycle import unsettled
@@ -36,9 +39,10 @@ R = TypeVar("R", WorkStartAnswer, WorkReportAnswer, WorkStandingAnswer)
 class Work:
     """The use cases of the `work` tools."""
 
-    def __init__(self, current: Current, claims: Claims) -> None:
+    def __init__(self, current: Current, claims: Claims, caller: Caller) -> None:
         """Keep the collaborators."""
         self._current = current
+        self._caller = caller
         self._claims = claims
 
     async def _in_turn(self, act: Callable[[Turn], R]) -> R:
@@ -52,8 +56,11 @@ class Work:
         Raises:
             NodeNotFound, NodeAmbiguous, GraphNotFound, GraphInvalid, PolicyInvalid: there is no such node to take.
             WorkAlreadyOwned, NodeNotEligible, CapacityExceeded, AuthStaleSession, ActionIdCollision: it is refused.
+            AuthForbidden: the caller's role may not take work, or not for that agent.
             ReadOnlyWorkspace, StoreUnavailable, StoreCorrupt: the ledger cannot be written.
         """
+        self._caller.allow("take_work")
+        self._caller.named(request.agent_id)
         # The same call of another agent is another command.
         known = replace(request, agent_id=self._claims.agent_of(request.agent_id))
         with about_group(request.graph_id or ""):
@@ -71,9 +78,23 @@ class Work:
             AuthForbidden, InvalidInput, BudgetExceeded, ActionIdCollision: the report is refused.
             ReadOnlyWorkspace, StoreUnavailable, StoreCorrupt: the ledger cannot be written.
         """
-        return await self._in_turn(
-            lambda turn: once(turn, request.action_id, request, WorkReportAnswer, lambda: _reported(turn, request))
-        )
+        self._caller.allow("take_work")
+
+        def act(turn: Turn) -> WorkReportAnswer:
+            self._refuse_foreign_lease(turn.state, request.lease_id)
+            return once(turn, request.action_id, request, WorkReportAnswer, lambda: _reported(turn, request))
+
+        return await self._in_turn(act)
+
+    def _refuse_foreign_lease(self, state: LedgerState, lease_id: str) -> None:
+        """Say nothing of a lease to a caller who may not speak for its holder.
+
+        Raises:
+            LeaseNotFound: as if it were not there.
+        """
+        lease = state.leases.get(lease_id) or state.closed.get(lease_id)
+        if lease is not None and not self._caller.speaks_for(lease.agent_id):
+            raise no_such_lease(LedgerState(), lease_id)
 
     async def review(
         self, node_id: str, graph_id: str | None, by: str, *, accept: bool, note: str
@@ -82,7 +103,9 @@ class Work:
 
         Raises:
             InvalidStateTransition, NodeNotFound, NodeAmbiguous: there is no result to judge.
+            AuthForbidden: the caller's role may not.
         """
+        self._caller.allow("judge")
         return await self._in_turn(
             lambda turn: _stood(
                 turn,
@@ -97,7 +120,9 @@ class Work:
 
         Raises:
             InvalidStateTransition, NodeNotFound, NodeAmbiguous: nobody has it.
+            AuthForbidden: the caller's role may not.
         """
+        self._caller.allow("judge")
         return await self._in_turn(
             lambda turn: _stood(
                 turn,
@@ -112,7 +137,9 @@ class Work:
 
         Raises:
             InvalidStateTransition, NodeNotFound, NodeAmbiguous: it is not parked.
+            AuthForbidden: the caller's role may not.
         """
+        self._caller.allow("judge")
         return await self._in_turn(
             lambda turn: _stood(turn, (node_id, graph_id), by, lambda found, node: _retry_of(turn, (found, node), by))
         )

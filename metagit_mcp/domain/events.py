@@ -7,6 +7,7 @@ node's row in its file when the event was decided: whatever we write back later 
 from datetime import datetime
 from typing import Final, get_args
 
+from metagit_mcp.domain.access_events import AccessEvent
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.feed_events import FeedEvent
 from metagit_mcp.domain.instant import Expiry
@@ -380,6 +381,7 @@ Event = (
     | _RuleEvent
     | ShareEvent
     | FeedEvent
+    | AccessEvent
     | CommandAnswered
 )
 

@@ -6,11 +6,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from metagit_mcp.domain.access_events import AccessEvent
 from metagit_mcp.domain.charging import dispatched, forget_asked, happened_to
 from metagit_mcp.domain.events import (
-    ApprovalGranted,
     BlockedLeaseEnded,
     CommandAnswered,
     Event,
@@ -18,12 +18,8 @@ from metagit_mcp.domain.events import (
     LeaseExpired,
     LeaseRenewed,
     OwnershipRevoked,
-    ResourceClosed,
-    ResourceReopened,
     ResultAccepted,
     ResultRejected,
-    SchedulingPaused,
-    SchedulingResumed,
     SeenBlocked,
     SeenFinished,
     SeenOpen,
@@ -50,16 +46,15 @@ from metagit_mcp.domain.feed_events import EstimatePublished, GroupEventsApplied
 from metagit_mcp.domain.feeding import evolve_group_events_applied, evolve_offer_declined, evolve_proposal_answered
 from metagit_mcp.domain.moves import ATTEMPTS_KEPT, STEP, closed, closed_with, forget, known, moved, owned, put, tried
 from metagit_mcp.domain.outbox import propose
+from metagit_mcp.domain.ruling import EVOLVE_RULES
 from metagit_mcp.domain.share_events import ShareEvent
-from metagit_mcp.domain.state import LedgerState, pause_key
+from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import failure_of
 from metagit_mcp.domain.work import (
     FINISHED_STATES,
     Answered,
     Evidence,
     NodeKey,
-    Pause,
-    ResourceClosure,
     Session,
     Usage,
     WorkItem,
@@ -67,7 +62,10 @@ from metagit_mcp.domain.work import (
 )
 
 # Events after which the same can be started as before.
-_CHANGES_NOTHING: Final = (SessionNoted, LeaseRenewed, UsageReported, WorkCheckpointed, EvidenceKept, CommandAnswered)
+_CHANGES_NOTHING: Final = (
+    *(SessionNoted, LeaseRenewed, UsageReported, WorkCheckpointed, EvidenceKept, CommandAnswered),
+    *get_args(AccessEvent),
+)
 
 
 def evolve(state: LedgerState, event: Event) -> NodeKey | None:
@@ -316,33 +314,7 @@ def _as_seen(item: WorkItem, seen_at: datetime) -> WorkItem:
     return replace(item, changed_at=seen_at)
 
 
-# --- rules of people, and replies ------------------------------------------------------------------------------------
-
-
-def _evolve_resource_closed(state: LedgerState, event: ResourceClosed) -> None:
-    state.closures[event.resource] = ResourceClosure(
-        resource=event.resource, until=event.until, by=event.by, at=event.at
-    )
-
-
-def _evolve_resource_reopened(state: LedgerState, event: ResourceReopened) -> None:
-    state.closures.pop(event.resource, None)
-
-
-def _evolve_scheduling_paused(state: LedgerState, event: SchedulingPaused) -> None:
-    state.pauses[pause_key(event.scope, event.name)] = Pause(
-        scope=event.scope, name=event.name, by=event.by, at=event.at, reason=event.reason, until=event.until
-    )
-
-
-def _evolve_scheduling_resumed(state: LedgerState, event: SchedulingResumed) -> None:
-    state.pauses.pop(pause_key(event.scope, event.name), None)
-
-
-def _evolve_approval_granted(state: LedgerState, event: ApprovalGranted) -> NodeKey:
-    granted = event.approval
-    state.approvals[granted.graph_id] = (*state.approvals.get(granted.graph_id, ()), granted)
-    return granted.graph_id, granted.node_id
+# --- what is told, and replies ---------------------------------------------------------------------------------------
 
 
 def _evolve_told(_: LedgerState, event: EstimatePublished) -> NodeKey:
@@ -386,14 +358,10 @@ _EVOLVE: Final[Mapping[type[Event], Callable[[LedgerState, Any], NodeKey | None]
     SeenOpen: _evolve_seen_open,
     SeenTouched: _evolve_seen_touched,
     EvidenceKept: _evolve_evidence_kept,
-    ResourceClosed: _evolve_resource_closed,
-    ResourceReopened: _evolve_resource_reopened,
-    SchedulingPaused: _evolve_scheduling_paused,
-    SchedulingResumed: _evolve_scheduling_resumed,
-    ApprovalGranted: _evolve_approval_granted,
     CommandAnswered: _evolve_command_answered,
     GroupEventsApplied: evolve_group_events_applied,
     ProposalAnswered: evolve_proposal_answered,
     OfferDeclined: evolve_offer_declined,
     EstimatePublished: _evolve_told,
+    **EVOLVE_RULES,
 }

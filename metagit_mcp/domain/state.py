@@ -6,6 +6,7 @@
 from dataclasses import field, replace
 from datetime import datetime
 
+from metagit_mcp.domain.access import AccessToken
 from metagit_mcp.domain.approval import Approval
 from metagit_mcp.domain.feeds import Feed
 from metagit_mcp.domain.instant import Expiry
@@ -29,7 +30,8 @@ class LedgerState:
 
     `leases` are the live ones; `closed` and `answered` are in the order in which they happened; `pauses` by scope and
     name, `closures` by resource. `terms` are the ends of ownership of work that is queued or blocked, `last_at` is the
-    latest instant of any event; `feeds` are the Groups fed by Events.
+    latest instant of any event; `feeds` are the Groups fed by Events, `tokens` the keys of callers over
+    the network, the revoked ones among them.
     """
 
     items: dict[str, dict[str, WorkItem]] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class LedgerState:
     changes: list[int] = field(default_factory=list)
     shares: Shares = field(default_factory=Shares)
     feeds: dict[str, Feed] = field(default_factory=dict)
+    tokens: dict[str, AccessToken] = field(default_factory=dict)
 
     @property
     def last_at(self) -> datetime | None:
@@ -87,6 +90,7 @@ class LedgerState:
             shares=self.shares.branch(),
             # Contracts and members change with Events alone, which happen on no branch.
             feeds={name: replace(feed, outbox=dict(feed.outbox)) for name, feed in self.feeds.items()},
+            tokens=dict(self.tokens),
         )
 
 

@@ -1,6 +1,6 @@
 """Who is next: the plan of one cycle over all Groups, in numbered steps. Knows neither files nor how answers look."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import nsmallest
 from typing import Final
@@ -29,6 +29,7 @@ __all__ = [
     "Plan",
     "WorkspaceQueue",
     "census",
+    "censuses",
     "choose",
     "dispatch_of",
     "holding_of",
@@ -38,7 +39,6 @@ __all__ = [
     "unsettled_runs",
 ]
 
-_PLANS_KEPT: Final = 64
 _HELD_BY_ITSELF: Final = frozenset({"exclusive", "conflicts_with", "resource_busy"})
 
 
@@ -70,9 +70,7 @@ def plan(queue: WorkspaceQueue, asker: Asker, limit: int, graph_id: str | None =
         return Plan(picks=() if pick is None else (pick,), skipped=skipped)
     # 5. Several are what as many claims in a row would get: each is started before the next is looked for.
     found = Plan(picks=tuple(_tried(queue, asker, limit, graph_id, news)), skipped=skipped)
-    if len(queue.plans) >= _PLANS_KEPT:
-        queue.plans.clear()
-    queue.plans[question] = found
+    queue.keep(question, found)
     return found
 
 
@@ -125,6 +123,13 @@ def census(queue: WorkspaceQueue, asker: Asker, graph_id: str | None = None) -> 
     """Count the nodes of one Group or of all as the asker sees them."""
     with _without_what_is_over(queue, asker):
         return _census(queue, asker, graph_id)
+
+
+def censuses(queue: WorkspaceQueue, asker: Asker, graph_ids: Iterable[str]) -> dict[str, Census]:
+    """Count the nodes of each of these Groups as `census` does, at one look at what is over."""
+    with _without_what_is_over(queue, asker):
+        moment, own = queue.moment(asker), queue.agent_slots(asker)
+        return {graph_id: moment.census_of(graph_id, own) for graph_id in graph_ids}
 
 
 @contextmanager

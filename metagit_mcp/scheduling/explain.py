@@ -103,7 +103,7 @@ def dispatch_hints(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: Tas
         model_tier=node.model_tier,
         inputs=tuple(_inputs(rules, node)) or None,
         attempts=(None if item is None else tuple(_attempts(item))) or None,
-        resume_from=None if item is None else _resume_point(item),
+        resume_from=None if item is None else resume_point(item),
     )
 
 
@@ -128,7 +128,8 @@ def _attempts(item: WorkItem) -> Iterator[AttemptRecord]:
         )
 
 
-def _resume_point(item: WorkItem) -> ResumePoint | None:
+def resume_point(item: WorkItem) -> ResumePoint | None:
+    """Return the checkpoint from which the work can go on, if there is one."""
     point = item.checkpoint
     if point is None:
         return None

@@ -1,6 +1,6 @@
 """When each Group's turn comes, and who of it waits the longest. Knows neither shares nor words; changes nothing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -38,14 +38,20 @@ def oldest_waiting(group: GroupQueue) -> Waiting | None:
     return None
 
 
-def starts_before(queue: WorkspaceQueue, asker: Asker, wanted: Collection[str], limit: int) -> dict[str, int]:
+def starts_before(queue: WorkspaceQueue, asker: Asker, wanted: Collection[str], limit: int) -> Mapping[str, int]:
     """Return how many other starts come before the next one of each wanted Group.
 
     It is the place in what as many claims in a row by agents like the asker would get, if no slot were ever missing:
     quotas, resources and all other limits hold. A Group that is not among the first `limit` is left out.
     """
-    if not wanted:
-        return {}
+    question = ("starts", asker, frozenset(wanted), limit)
+    if question not in queue.plans:
+        queue.keep(question, _starts_before(queue, asker, wanted, limit) if wanted else {})
+    known: Mapping[str, int] = queue.plans[question]
+    return known
+
+
+def _starts_before(queue: WorkspaceQueue, asker: Asker, wanted: Collection[str], limit: int) -> dict[str, int]:
     from metagit_mcp.scheduling.trial import Trial  # noqa: PLC0415 - mere advice loads this module and tries nothing
 
     found: dict[str, int] = {}

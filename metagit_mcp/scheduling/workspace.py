@@ -29,6 +29,7 @@ from metagit_mcp.scheduling.terms import cold_from, repository_terms
 # Askers that bring the same and may use the same worktrees see the same moment, so few are ever needed at a time.
 _MOMENTS_KEPT: Final = 64
 _AGENTS_KEPT: Final = 1024
+_PLANS_KEPT: Final = 64
 _PAUSE_ORDER: Final = ("workspace", "group", "agent", "resource")
 
 
@@ -46,8 +47,8 @@ class WorkspaceQueue:
         self._moments: dict[tuple[str, tuple[tuple[str, ...], ...], Units], Moment] = {}
         # Whose turn it is, by pool; one whose moment is no longer kept is made anew.
         self._orders: dict[tuple[tuple[str, ...], ...], FairOrder] = {}
-        # Plans of several nodes (cycle.py), by their question: the same until something changes.
-        self.plans: dict[tuple[Asker, int, str | None], Any] = {}
+        # What was found by trying starts out, by its question: the same until something changes.
+        self.plans: dict[tuple[object, ...], Any] = {}
         self._own_units: dict[str, Units] = {}
         self._named: set[str] = set()
         # The capability sets that unfinished nodes name, each sorted, in order: they make the pools.
@@ -58,14 +59,15 @@ class WorkspaceQueue:
         self._is_fair = False
         self._holds: dict[str, Holds] = {}
         self._needing = Needing()
-        self._quiet = Quiet()
+        # The time in which time alone changes nothing.
+        self.quiet = Quiet()
         self._rebuild(set(snapshot.graphs))
 
     # --- files, policy, time
 
     def go_on(self, now: datetime) -> None:
         """Go on to another instant; while time alone changes nothing, nothing is looked at."""
-        if self._quiet.holds_at(now):
+        if self.quiet.holds_at(now):
             self.now = now
         else:
             self.refresh(replace(self.snapshot, now=now))
@@ -78,7 +80,7 @@ class WorkspaceQueue:
         before, self.snapshot = self.snapshot, snapshot
         self.now = snapshot.now
         self.plans.clear()
-        is_quiet = self._quiet.holds_at(snapshot.now)
+        is_quiet = self.quiet.holds_at(snapshot.now)
         outdated = set(self._outdated(before, is_quiet=is_quiet))
         change = policy_change(before.policy, snapshot.policy, self.groups)
         if before.policy is not snapshot.policy:
@@ -92,7 +94,7 @@ class WorkspaceQueue:
         if outdated or change.judged or not is_quiet:
             self._rebuild(outdated | change.judged)
         elif is_seen_anew:
-            self._quiet = quiet_between(self._timers(), self.now)
+            self.quiet = quiet_between(self._timers(), self.now)
         self._weigh(change.weighed | change.shared)
         for moment in self._moments.values():
             moment.adopt(snapshot.policy)
@@ -160,7 +162,7 @@ class WorkspaceQueue:
         if fair != self._fair_repositories(graph_ids):
             self._learn_terms()
         self._meet()
-        self._quiet = quiet_between(self._timers(), self.now)
+        self.quiet = quiet_between(self._timers(), self.now)
 
     def _note_seen(self, graph_id: str) -> None:
         group, charged = self.groups.get(graph_id), self.snapshot.work.shares.runs.get(graph_id, {})
@@ -221,7 +223,7 @@ class WorkspaceQueue:
         if self._pauses != work.pauses or self._closures != work.closures:
             self._pauses, self._closures = dict(work.pauses), dict(work.closures)
             self._moments.clear()
-            self._quiet = quiet_between(self._timers(), self.now)
+            self.quiet = quiet_between(self._timers(), self.now)
         changed = Changed()
         by_graph: dict[str, list[str]] = {}
         for key in touched:
@@ -256,7 +258,7 @@ class WorkspaceQueue:
         for moment in self._moments.values():
             moment.mark(graph_id, places)
         if group.quiet is not quiet:
-            self._quiet = quiet_between([*self._quiet.bounds(), *group.quiet.bounds()], self.now)
+            self.quiet = quiet_between([*self.quiet.bounds(), *group.quiet.bounds()], self.now)
         if named != group.lanes.named.keys():
             self._named = _named_in(self.groups.values())
         if sets != group.capability_sets.keys():
@@ -277,6 +279,12 @@ class WorkspaceQueue:
                     moment.mark(graph_id, felt)
 
     # --- what is kept
+
+    def keep(self, question: tuple[object, ...], found: object) -> None:
+        """Keep what was found by trying starts out, until something changes."""
+        if len(self.plans) >= _PLANS_KEPT:
+            self.plans.clear()
+        self.plans[question] = found
 
     def holds(self, graph_id: str) -> Holds:
         """Return the Group's nodes that wait, for a person or for something else; kept until the Group changes."""

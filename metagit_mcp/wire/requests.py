@@ -221,7 +221,9 @@ class TaskPlanRequest:
     graph_id: str | None = _id("Add to this graph, or create it under this id; made from the title if absent")
     nodes: tuple[PlannedNode, ...] | None = said("The nodes, in any order", None)
     outline: str | None = said(
-        "Instead of nodes: one task a line, two spaces = child, '(after: id)' = depends on", None
+        "Instead of nodes: one task a line, two spaces = child, at its end '(after: id)' = depends on,"
+        " '(risk: destructive)' = its risk",
+        None,
     )
 
 

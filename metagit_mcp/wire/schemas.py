@@ -48,18 +48,20 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
 LEDGER_EVENT: Final = "ledger_event"
 # Theirs is a module that only `simulate` and this need.
 SIMULATION: Final = ("workload", "simulation")
+# And one that only the board and this need.
+BOARD: Final = ("board", "graph_picture")
 
 
 def schema_names() -> tuple[str, ...]:
     """Return the names of all published schemas."""
-    return (*_TYPES, LEDGER_EVENT, *SIMULATION)
+    return (*_TYPES, LEDGER_EVENT, *SIMULATION, *BOARD)
 
 
 def schema_of(name: str) -> Json:
     """Return one published schema."""
     if name == LEDGER_EVENT:
         return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **_any_event()}
-    shape, mode = _simulation_shape(name) if name in SIMULATION else _TYPES[name]
+    shape, mode = _shape(name)
     side: Any = mode
     body = adapter(shape).json_schema(mode=side)
     if name in {"policy", "workload"}:
@@ -67,10 +69,17 @@ def schema_of(name: str) -> Json:
     return {"$schema": _DRAFT, "$id": f"metagit://schemas/{name}", **body}
 
 
-def _simulation_shape(name: str) -> tuple[type[Any], str]:
-    from metagit_mcp.wire.simulation import SHAPES  # noqa: PLC0415 - every command loads this module, hardly one asks
+def _shape(name: str) -> tuple[type[Any], str]:
+    """Return the type behind a name; every command loads this module, and hardly one asks for these."""
+    if name in SIMULATION:
+        from metagit_mcp.wire.simulation import SHAPES  # noqa: PLC0415 - as said
 
-    return SHAPES[name]
+        return SHAPES[name]
+    if name in BOARD:
+        from metagit_mcp.wire.board_answers import BoardAnswer, GraphPicture  # noqa: PLC0415 - as said
+
+        return (BoardAnswer if name == "board" else GraphPicture), "serialization"
+    return _TYPES[name]
 
 
 def _any_event() -> Json:

@@ -10,6 +10,7 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -24,6 +25,7 @@ EMPTY_NAMES = frozenset({"manager", "helper", "util", "common", "base", "data", 
 # In brackets, so that this file keeps its own rule.
 UNFINISHED_WORDS = re.compile(r"\b(?:T[O]DO|F[I]XME|X[X]X)\b")
 UNFINISHED_NAME = "NotImplementedError"
+UNFINISHED = re.compile(f"{UNFINISHED_WORDS.pattern}|{UNFINISHED_NAME}")
 # The middle of an f-string is a token of its own since Python 3.12.
 SPOKEN_TOKENS = frozenset({"COMMENT", "STRING", "FSTRING_MIDDLE"})
 
@@ -53,8 +55,7 @@ def files_too_long(root: Path) -> Iterator[str]:
 def files_without_docstring(root: Path) -> Iterator[str]:
     """Files that have code and do not open with a docstring."""
     for path in python_files(root):
-        module = ast.parse(path.read_text(encoding="utf-8"))
-        if module.body and not ast.get_docstring(module):
+        if not outline(path.read_text(encoding="utf-8"))[0]:
             yield f"{path}: opens without a docstring"
 
 
@@ -67,12 +68,26 @@ def files_with_empty_names(root: Path) -> Iterator[str]:
                 yield f"{path}: the name says {word!r}, which is nothing"
 
 
+@cache
+def outline(text: str) -> tuple[bool, tuple[tuple[int, str, int], ...]]:
+    """Whether a file opens as it should, and its functions with their length in lines from `def` to the end.
+
+    Read once for all rules that ask, and no tree is kept: a thousand of them slow the collector down.
+    """
+    module = ast.parse(text)
+    functions = tuple(
+        (node.lineno, node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return not module.body or bool(ast.get_docstring(module)), functions
+
+
 def functions(root: Path) -> Iterator[tuple[str, int]]:
-    """Each function under `root`: where it is, and its length in lines from `def` to its end."""
+    """Each function under `root`: where it is, and its length."""
     for path in python_files(root):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{path}:{node.lineno} {node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+        for line, name, lines in outline(path.read_text(encoding="utf-8"))[1]:
+            yield f"{path}:{line} {name}", lines
 
 
 def functions_too_long(root: Path) -> Iterator[str]:
@@ -94,26 +109,33 @@ def functions_long_on_the_whole(root: Path) -> Iterator[str]:
         yield f"{root}: the 90th percentile of functions is {p90} lines, the target is {P90_LINES}"
 
 
-def tokens(root: Path) -> Iterator[tuple[str, tokenize.TokenInfo]]:
-    """Each token under `root`, and where it is."""
+def tokens(root: Path, wanted: Callable[[str], object]) -> Iterator[tuple[str, tokenize.TokenInfo]]:
+    """Each token of the files under `root` whose text may break a rule, and where it is."""
     for path in python_files(root):
         text = path.read_text(encoding="utf-8")
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            yield f"{path}:{token.start[0]}", token
+        if wanted(text):
+            for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                yield f"{path}:{token.start[0]}", token
 
 
 def unfinished_work(root: Path) -> Iterator[str]:
     """Comments and strings that put work off, and code that stands for code."""
-    for where, token in tokens(root):
+    for where, token in tokens(root, UNFINISHED.search):
         name = tokenize.tok_name[token.type]
         spoken = name in SPOKEN_TOKENS and UNFINISHED_WORDS.search(token.string)
         if spoken or (name == "NAME" and token.string == UNFINISHED_NAME):
             yield f"{where}: {token.string.strip()[:80]!r} is unfinished work"
 
 
+def _may_lack_a_reason(text: str) -> bool:
+    """Whether the rest of a line does not say why: then it matters what is a comment, and where it begins."""
+    rests = (line[found.start() :] for line in text.split("\n") if (found := EXCEPTION.search(line)))
+    return any(not REASON.search(EXCEPTION.sub("", rest)) for rest in rests)
+
+
 def exceptions_without_reason(root: Path) -> Iterator[str]:
     """Comments that switch a tool off and do not say why, in at least two words after the codes."""
-    for where, token in tokens(root):
+    for where, token in tokens(root, _may_lack_a_reason):
         if token.type != tokenize.COMMENT:
             continue
         said, exceptions = EXCEPTION.subn("", token.string)

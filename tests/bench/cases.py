@@ -15,9 +15,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, get_args
 
 from tests.bench import NOOP
-from tests.bench.claims import opening, over_stdio, rate
+from tests.bench.claims import opening, over_postgres, over_stdio, rate
 from tests.bench.core import changes_at_size, decisions_by_size
 from tests.bench.groups import first_looks, ingest, into_a_long_queue, replay, restart
+from tests.bench.http import claims_over_http, looking_on
 from tests.bench.series import Row, interleaved, ratio_row
 from tests.bench.session import LONGEST, REPOSITORY, Session
 from tests.interop.peer import VENV, Metagit, PeerError, environment, installed
@@ -267,6 +268,17 @@ def claims(root: Path, rounds: Rounds) -> Iterator[Row]:
     yield from opening(root / "claims", rounds.memory)
 
 
+def postgres(root: Path, rounds: Rounds) -> Iterator[Row]:
+    """What taking work costs where many hosts share a ledger."""
+    yield from over_postgres(root, turns=rounds.warm, rounds=3)
+
+
+def http(root: Path, rounds: Rounds) -> Iterator[Row]:
+    """What a server over HTTP costs, and who looks on."""
+    yield from claims_over_http(root, rounds.warm)
+    yield from looking_on(root, rounds.cold)
+
+
 def core(_: Path, rounds: Rounds) -> Iterator[Row]:
     """What a decision of the pure core costs."""
     yield from decisions_by_size(2 * rounds.warm)
@@ -289,6 +301,8 @@ CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "decisions": decisions,
     "memory": memory,
     "claims": claims,
+    "postgres": postgres,
+    "http": http,
     "core": core,
     "groups": groups,
 }

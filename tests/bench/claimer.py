@@ -2,21 +2,23 @@
 
 An agent completes what it claimed before it claims again, which is not timed. Each line of standard input is a number
 of turns; the answer is one line of JSON with the seconds of each. It uses the use cases without a protocol, so that
-both kinds of turn differ by nothing but the deciding.
+both kinds of turn differ by nothing but the deciding. The ledger is that of METAGIT_LEDGER, if one is named.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from metagit_mcp.adapters.postgres import PostgresEventStore
 from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.adapters.system import RandomIds
 from metagit_mcp.bootstrap import open_application
-from metagit_mcp.ports import LedgerMark
+from metagit_mcp.ports import EventStore, LedgerMark
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.requests import NextRequest, WorkReportRequest
 from tests.scenarios.at_once import AT_ONCE, finished
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
 
     Turn = Callable[[], None]
 
+LEDGER = os.environ.get("METAGIT_LEDGER")
 # What a claim appends: see tests/bench/claims.py.
 BYTES = 620
 
 
 def claiming(root: str, agent: str) -> Iterator[tuple[Turn, Turn]]:
-    application = open_application(Settings(workspace=root), surface="mcp", waits=AT_ONCE)
+    settings = Settings(workspace=root, ledger=LEDGER, workspace_id=Path(root).name)
+    application = open_application(settings, surface="mcp", waits=AT_ONCE)
     request = NextRequest(claim=True, agent_id=agent)
     lease_ids: list[str] = []
 
@@ -48,7 +52,10 @@ def claiming(root: str, agent: str) -> Iterator[tuple[Turn, Turn]]:
 
 
 def appending(root: str, _: str) -> Iterator[tuple[Turn, Turn]]:
-    store, ids = SqliteEventStore(root), RandomIds()
+    store: EventStore = SqliteEventStore(root)
+    if LEDGER is not None:
+        store = PostgresEventStore(root, LEDGER, named=Path(root).name)
+    ids = RandomIds()
     body = b'{"x":"' + b"x" * (BYTES - 8) + b'"}'
     known = LedgerMark()
 

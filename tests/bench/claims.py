@@ -25,6 +25,7 @@ from tests.bench.long_ledger import batches
 from tests.bench.series import Row, interleaved, ratio_row, spread
 from tests.bench.session import REPOSITORY, Session
 from tests.interop.peer import environment
+from tests.postgres_server import running
 from tests.workloads import write_workspace
 
 if TYPE_CHECKING:
@@ -41,14 +42,23 @@ def claimable(folder: Path, nodes: int = NODES) -> Path:
     return folder
 
 
-def rate(root: Path, turns: int, rounds: int) -> Iterator[Row]:
+def over_postgres(root: Path, turns: int, rounds: int) -> Iterator[Row]:
+    """The same with a ledger in PostgreSQL, on this machine and durable."""
+    with running(fsync="on", max_connections="40") as server:
+        yield from rate(root / "postgres", turns, rounds, server.url())
+
+
+def rate(root: Path, turns: int, rounds: int, ledger: str = "") -> Iterator[Row]:
     """Claims a second of one process and of eight, against appends of the same bytes by as many."""
+    where = ", PostgreSQL" if ledger else ""
     for processes in (1, 8):
         claims, appends = [], []
         for number in range(rounds):
-            claims += _turns("claim", claimable(root / f"claims-{processes}-{number}"), processes, turns)
-            appends += _turns("append", claimable(root / f"appends-{processes}-{number}", 100), processes, turns)
-        title = f"a claim, {processes} process{'es' if processes > 1 else ''} ÷ a bare append of the same bytes"
+            folder = claimable(root / f"claims-{processes}-{number}")
+            claims += _turns("claim", folder, processes, turns, ledger)
+            folder = claimable(root / f"appends-{processes}-{number}", 100)
+            appends += _turns("append", folder, processes, turns, ledger)
+        title = f"a claim{where}, {processes} process{'es' if processes > 1 else ''} ÷ a bare append of the same bytes"
         yield ratio_row(title, 2.5 if processes == 1 else None, claims, appends)
         tail, other = (quantiles(series, n=100)[98] for series in (claims, appends))
         yield Row(
@@ -61,7 +71,7 @@ def rate(root: Path, turns: int, rounds: int) -> Iterator[Row]:
         )
 
 
-def _turns(kind: str, folder: Path, processes: int, turns: int) -> list[float]:
+def _turns(kind: str, folder: Path, processes: int, turns: int, ledger: str) -> list[float]:
     """The seconds of each turn, all processes taking theirs at once; what one of them waits for the others counts."""
     command = [sys.executable, "-m", "tests.bench.claimer", kind, str(folder)]
     with ExitStack() as stack:
@@ -70,7 +80,7 @@ def _turns(kind: str, folder: Path, processes: int, turns: int) -> list[float]:
                 subprocess.Popen(
                     [*command, f"agent-{number}"],
                     cwd=REPOSITORY,
-                    env=environment(),
+                    env={**environment(), "METAGIT_LEDGER": ledger} if ledger else environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     text=True,
@@ -101,7 +111,7 @@ def _answer(process: subprocess.Popen[str]) -> list[float]:
 
 
 @contextmanager
-def _places(root: Path) -> Iterator[list[tuple[str, Path]]]:
+def places(root: Path) -> Iterator[list[tuple[str, Path]]]:
     """The disk, and where there is one the file system in memory."""
     places = [("on disk", root)]
     if not IN_MEMORY.is_dir():
@@ -116,8 +126,8 @@ def _places(root: Path) -> Iterator[list[tuple[str, Path]]]:
 
 def over_stdio(root: Path, rounds: int) -> Iterator[Row]:
     """`next(claim)` over stdio, against a tool of the same server that only returns as much text."""
-    with _places(root) as places:
-        for place, folder in places:
+    with places(root) as several:
+        for place, folder in several:
             command = [sys.executable, "-m", "tests.bench.noop_server", "serve", "--workspace"]
             with Session([*command, str(claimable(folder / "stdio"))]) as session:
                 session.initialize()

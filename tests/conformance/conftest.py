@@ -11,7 +11,7 @@ from tests.conformance.ledgers import KINDS, Ledgers, counted_ids
 
 @pytest.fixture(params=sorted(KINDS))
 def ledgers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledgers]:
-    ledgers = KINDS[request.param](tmp_path)
+    ledgers = KINDS[request.param](tmp_path, request)
     yield ledgers
     ledgers.close()
 

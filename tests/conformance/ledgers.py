@@ -5,11 +5,17 @@ A further store joins with one class here and one line in `KINDS`.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
 
 from metagit_mcp.adapters.memory import MemoryEventStore, MemoryLedger
+from metagit_mcp.adapters.postgres import PostgresEventStore
 from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.ports import EventStore
+
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
 
 LEDGER = ".metagit/schedule/ledger.db"
 # Short where a test waits for it to run out.
@@ -37,7 +43,7 @@ class Ledgers(Protocol):
 
 
 class InMemory:
-    def __init__(self, _root: Path) -> None:
+    def __init__(self, _root: Path, _: pytest.FixtureRequest) -> None:
         self._ledger = MemoryLedger()
 
     def opened(self, busy_seconds: float = 30) -> EventStore:
@@ -54,7 +60,7 @@ class InMemory:
 
 
 class InSqlite:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, _: pytest.FixtureRequest) -> None:
         self._root = root
         self._stores: list[SqliteEventStore] = []
 
@@ -73,7 +79,34 @@ class InSqlite:
             store.close()
 
 
-KINDS: dict[str, Callable[[Path], Ledgers]] = {"memory": InMemory, "sqlite": InSqlite}
+class InPostgres:
+    def __init__(self, root: Path, request: pytest.FixtureRequest) -> None:
+        self._root = root
+        self._server: PostgresServer = request.getfixturevalue("postgres")
+        self._stores: list[PostgresEventStore] = []
+
+    def opened(self, busy_seconds: float = 30) -> EventStore:
+        url = self._server.url()
+        self._stores.append(PostgresEventStore(str(self._root), url, busy_seconds=busy_seconds))
+        return self._stores[-1]
+
+    def lose(self) -> None:
+        self._server.asked("DELETE FROM metagit_mcp.ledger")
+
+    def traces(self) -> set[str]:
+        files = {str(path.relative_to(self._root)) for path in self._root.rglob("*")}
+        return files | {name for (name,) in self._server.asked("SELECT nspname FROM pg_namespace") if "metagit" in name}
+
+    def close(self) -> None:
+        for store in self._stores:
+            store.close()
+
+
+KINDS: dict[str, Callable[[Path, pytest.FixtureRequest], Ledgers]] = {
+    "memory": InMemory,
+    "postgres": InPostgres,
+    "sqlite": InSqlite,
+}
 
 
 def counted_ids() -> Callable[[], str]:

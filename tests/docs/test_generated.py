@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
 
 from metagit_mcp.domain.events import EVENT_KINDS
 from metagit_mcp.domain.transitions import Trigger
+from tests import ready
 from tests.docs.pages import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -17,7 +17,7 @@ REFERENCE = ROOT / "docs" / "reference"
 def check(docs: Path) -> tuple[int, str]:
     """Exit code and output of the generator's check in a copy of the documentation."""
     command = [sys.executable, str(docs / "generate.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = ready.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

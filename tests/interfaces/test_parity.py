@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
 from tests.interfaces.mcp.raw_wire import MODERN, RawServer
 from tests.workloads import AT, write_workspace
@@ -301,7 +302,7 @@ def server_answer(call: Twin, place: Path) -> tuple[bool, Json]:
 
 def command_answer(call: Twin, place: Path, **env: str) -> tuple[bool, Json]:
     """Whether the command fails, and what it prints."""
-    ended = subprocess.run(
+    ended = ready.run(
         [*PROGRAM, *call.command, "--workspace", str(place), "--json"],
         stdin=subprocess.DEVNULL,
         capture_output=True,

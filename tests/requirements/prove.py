@@ -68,8 +68,8 @@ BREAKS = (
     Break(
         "I7",
         "application/groups.py",
-        'f"No Group {group_id} is fed by Events.",',
-        'f"No Group {group_id} is fed by Events: {sorted(state.items)}.",',
+        "raise no_such_group(group_id)",
+        "raise no_such_group(max(state.items, default=group_id))",
     ),
     Break(
         "A10",

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, environment
 from tests.interfaces.mcp.raw_wire import RawServer
 
@@ -61,14 +62,14 @@ class Run:
         text: str | None = None,
     ) -> None:
         self._text = None if text is None else text.encode()
-        self._process = subprocess.Popen(
+        self._process = ready.Popen(
             [*PROGRAM, *arguments, "--workspace", str(root)],
             stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(**(env or {})),
             cwd=ROOT,
-            preexec_fn=_limiting(limits) if limits else None,  # noqa: PLW1509 - no test with limits has threads
+            preexec_fn=_limiting(limits) if limits else None,  # no test with limits has threads
         )
 
     def ended(self) -> Ended:

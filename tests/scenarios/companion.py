@@ -19,6 +19,7 @@ from metagit_mcp.errors import MetagitError
 from metagit_mcp.settings import settings_from
 from metagit_mcp.wire.answer_size import fitted
 from metagit_mcp.wire.requests import NextRequest, PolicyRequest, StatusRequest, TaskUpdateRequest, parse_request
+from tests import ready
 from tests.scenarios.at_once import AT_ONCE, finished
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -74,7 +75,7 @@ ACTIONS: dict[str, Callable[..., Json]] = {
 def start(action: str, root: Path, *arguments: str, fault: str = "", nobody: bool = False) -> subprocess.Popen[str]:
     """Start the process; arguments are values by place, or `name=json`."""
     environ = {**os.environ, "METAGIT_MCP_FAULT": fault, "NOBODY": "1" if nobody else ""}
-    return subprocess.Popen(
+    return ready.Popen(
         [sys.executable, "-m", "tests.scenarios.companion", action, str(root), *arguments],
         cwd=REPOSITORY,
         env=environ,

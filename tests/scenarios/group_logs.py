@@ -16,6 +16,7 @@ from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.adapters.system import SeededIds
 from metagit_mcp.application.ledger import Ledger
 from metagit_mcp.wire.ledger_codec import state_record
+from tests import ready
 from tests.groups.real_events import LINES
 from tests.interfaces.cli.fake_runs import ROOT, environment
 from tests.interfaces.mcp.raw_wire import WAIT_S, LineReader
@@ -122,7 +123,7 @@ class Line:
 @contextmanager
 def line_to(root: Path, group_id: str = G) -> Iterator[Line]:
     """A pipe into `group deliver -`, which ends well with the block unless it was killed."""
-    process = subprocess.Popen(
+    process = ready.Popen(
         [*PROGRAM, "group", "deliver", "-", "--group", group_id, "--json", "--workspace", str(root)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ from metagit_mcp.errors import MetagitError
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.estimate_answers import EstimateRequest
 from metagit_mcp.wire.requests import parse_request
+from tests import ready
 from tests.groups.offered import CAPABLE, at_the_beginning, deliver, offering
 from tests.interfaces.cli.fake_runs import WAIT_S, environment
 from tests.scenarios.at_once import finished
@@ -227,7 +228,7 @@ IN_THE_WAY: Final[dict[str, Callable[[Desk], object]]] = {
 def spoken(root: Path, *arguments: str) -> str:
     """All that a command says, however it ends."""
     words = [*PROGRAM, *arguments, "--workspace", str(root)]
-    ended = subprocess.run(
+    ended = ready.run(
         words,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -11,6 +11,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
 from tests.interfaces.mcp.raw_wire import MODERN, RawServer
 
@@ -70,7 +71,7 @@ def serving(root: Path, *flags: str, env: Mapping[str, str] | None = None) -> It
 
 def command(root: Path, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None) -> Json:
     """What one command prints with --json; it must end with `code`."""
-    ended = subprocess.run(
+    ended = ready.run(
         [*PROGRAM, *arguments, "--workspace", str(root), "--json"],
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, environment
 from tests.scenarios.attack import WAIT_S, Json, Server, graphs_of, logs_parse, offered, run
 from tests.scenarios.nobody import told
@@ -197,7 +197,7 @@ def test_few_descriptors_are_enough(root: Path) -> None:
 
 def as_nobody(root: Path, commands: dict[str, list[str]]) -> dict[str, tuple[int, Json]]:
     """What the commands answer to a user who owns nothing."""
-    ended = subprocess.run(
+    ended = ready.run(
         [sys.executable, "-m", "tests.scenarios.nobody", str(root), json.dumps(list(commands.values()))],
         capture_output=True,
         env=environment(),

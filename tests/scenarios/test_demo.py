@@ -11,7 +11,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from mcp import MCPError
@@ -20,9 +19,6 @@ from metagit_mcp.errors import InternalError
 from metagit_mcp.interfaces.demo import CHAPTERS, programs
 from metagit_mcp.interfaces.demo.transcript import WIDTH, Transcript
 from metagit_mcp.interfaces.demo.walk import demonstrate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 100
@@ -133,20 +129,39 @@ def test_the_demo_touches_nothing(run: tuple[Outside, subprocess.CompletedProces
     assert run[0].left_behind() == []
 
 
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outside, subprocess.CompletedProcess[str]]:
+    """A run that finds no program on its search path but a git that must not be called."""
+    around = outside(tmp_path_factory.mktemp("bare"))
+    around.environment["PATH"] = around.environment["PATH"].partition(os.pathsep)[0]
+    return around, run_demo(around)
+
+
+def test_the_demo_runs_no_git_and_needs_no_program(bare: tuple[Outside, subprocess.CompletedProcess[str]]) -> None:
+    around, done = bare
+    assert (done.returncode, done.stderr, around.left_behind()) == (0, "", [])
+    assert "facts checked, all hold." in done.stdout
+
+
 def test_two_runs_differ_in_ids_and_in_who_was_first(
-    run: tuple[Outside, subprocess.CompletedProcess[str]], tmp_path: Path
+    run: tuple[Outside, subprocess.CompletedProcess[str]], bare: tuple[Outside, subprocess.CompletedProcess[str]]
 ) -> None:
-    texts = [run[1].stdout, run_demo(outside(tmp_path)).stdout]
+    texts = [run[1].stdout, bare[1].stdout]
     first, second = (DIFFERENT.sub("", text) for text in texts)
     assert texts[0] != texts[1]
     assert first == second
 
 
+def changed(change: str) -> list[str]:
+    """The command of a demo in which something is different."""
+    own = "from metagit_mcp.interfaces import demo\nfrom metagit_mcp.interfaces.demo import example, programs"
+    return [sys.executable, "-c", f"{own}\n{change}\nraise SystemExit(demo.main())"]
+
+
 def ended_with(sabotage: str, folder: Path) -> list[str]:
     """The lines after the last step of a demo that is made to fail; it must end with 1 and clean up."""
     around = outside(folder)
-    script = f"from metagit_mcp.interfaces.demo import example, main, programs\n{sabotage}\nraise SystemExit(main())"
-    done = run_demo(around, sys.executable, "-c", script)
+    done = run_demo(around, *changed(sabotage))
     assert (done.returncode, done.stderr, around.left_behind()) == (1, "", [])
     lines = done.stdout.splitlines()
     steps = [place for place, line in enumerate(lines) if re.match(r"[ \d]\d\. ", line)]
@@ -261,9 +276,10 @@ def test_a_transcript_is_coloured_for_a_terminal() -> None:
 
 
 def test_a_reader_that_leaves_early_does_not_disturb(tmp_path: Path) -> None:
+    """Most of the first chapter is printed after that, and its facts are checked to the end."""
     around = outside(tmp_path)
     reading, writing = os.pipe()
-    command: Sequence[str] = [sys.executable, "-m", "metagit_mcp", "demo"]
+    command = changed("demo.CHAPTERS = demo.CHAPTERS[:1]")
     with subprocess.Popen(
         command, cwd=around.current, env=around.environment, stdout=writing, stderr=subprocess.PIPE
     ) as process:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
 from tests.scenarios.attack import Server, record_of
 from tests.scenarios.claiming import POLICY, told
@@ -34,7 +35,7 @@ class Drainer:
 
     def __init__(self, root: Path, agent_id: str, limit: int) -> None:
         self.agent_id = agent_id
-        self.process = subprocess.Popen(
+        self.process = ready.Popen(
             [sys.executable, "-m", "tests.scenarios.drainer", str(root), agent_id, str(limit)],
             cwd=ROOT,
             env=environment(),

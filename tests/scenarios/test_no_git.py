@@ -15,7 +15,7 @@ import pytest
 from tests.interfaces.cli.fake_runs import environment
 from tests.interfaces.mcp.raw_wire import RawServer
 from tests.scenarios.claiming import told_by
-from tests.scenarios.surfaces import ALL_TOOLS, PROGRAM, Json, Server
+from tests.scenarios.surfaces import ALL_TOOLS, Json, Server
 from tests.scenarios.written import put_merges, put_rows, workspace
 from tests.unit.adapters.reading import node
 
@@ -115,19 +115,3 @@ def test_a_server_runs_no_git_and_no_other_program(checkout: Path, loud_git: tup
             server.call(tool, **arguments)
         assert (raw.close(), raw.stderr) == (0, "[0]")
     assert not trace.exists()
-
-
-def test_the_demo_runs_no_git(loud_git: tuple[dict[str, str], Path], tmp_path: Path) -> None:
-    path, trace = loud_git
-    ended = subprocess.run(
-        [*PROGRAM, "demo"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=environment(**path),
-        cwd=tmp_path,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr, trace.exists()) == (0, "", False)
-    assert "facts checked, all hold." in ended.stdout

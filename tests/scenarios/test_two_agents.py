@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
 from tests.scenarios.surfaces import Json, Server, chosen, command, lines_of, serving
 from tests.scenarios.written import workspace
@@ -41,7 +42,7 @@ class Starter:
     """An agent that starts nodes by command, all at one sign."""
 
     def __init__(self, root: Path, agent_id: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = ready.Popen(
             [sys.executable, "-m", "tests.scenarios.starter", str(root), agent_id, *order_of(agent_id)],
             cwd=ROOT,
             env=environment(),

@@ -102,6 +102,43 @@ def test_test_settings_come_from_the_environment() -> None:
     assert settings_from({"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00Z"}).clock == datetime(2026, 12, 1, 12, tzinfo=UTC)
 
 
+ADDRESSES = [
+    "postgresql://db.example.org/metagit",
+    "postgres://ada:p%40ss%2Fw%3Ard@db.example.org:5433/metagit?sslmode=verify-full",
+    "postgresql://ada@one:5432,two:5433/metagit?target_session_attrs=read-write",
+    "postgresql://ada:s3cret@[::1]:5432/metagit",
+    "postgresql:///metagit?host=/run/postgresql",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_the_address_of_a_ledger_stands_in_no_text_of_the_settings(address: str) -> None:
+    settings = settings_from({"METAGIT_LEDGER": address, "METAGIT_WORKSPACE_ID": "shop"})
+    assert (settings.ledger, settings.workspace_id) == (address, "shop")
+    assert "postgres" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ledger.db",
+        "sqlite:///ledger.db",
+        "host=db password=s3cret",
+        # A part of each password would be read as a host, a database or a port.
+        "postgresql://ada:s3@cret@db/metagit",
+        "postgresql://ada:s3cret/@db/metagit",
+        "postgresql://ada:s3cret?@db/metagit",
+        "postgresql://ada:s3cret#@db/metagit",
+        "postgresql://db/metagit s3cret",
+    ],
+)
+def test_an_address_that_is_none_is_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        settings_from({"METAGIT_LEDGER": address})
+    assert caught.value.details == {"field": "METAGIT_LEDGER"}
+    assert "s3" not in str(caught.value.as_record())
+
+
 BAD: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
     ({}, {"agent_id": "-x"}, "agent_id", "--agent-id must be letters, digits"),
     ({}, {"agent_id": "a b"}, "agent_id", "--agent-id must be letters, digits"),
@@ -111,6 +148,7 @@ BAD: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
     ({}, {"max_wait": -1}, "max_wait", "--max-wait must be 0 to 300"),
     ({}, {"max_wait": 301}, "max_wait", "--max-wait must be 0 to 300"),
     ({"METAGIT_WATCH": "poll"}, {}, "METAGIT_WATCH", "METAGIT_WATCH must be one of auto, inotify, stat"),
+    ({"METAGIT_WORKSPACE_ID": "my shop"}, {}, "METAGIT_WORKSPACE_ID", "METAGIT_WORKSPACE_ID must be letters, digits"),
     ({"METAGIT_MCP_CLOCK": "noon"}, {}, "METAGIT_MCP_CLOCK", "METAGIT_MCP_CLOCK must be an RFC 3339 instant"),
     ({"METAGIT_MCP_CLOCK": "2026-12-01T12:00:00"}, {}, "METAGIT_MCP_CLOCK", "METAGIT_MCP_CLOCK must be an RFC 3339"),
 ]

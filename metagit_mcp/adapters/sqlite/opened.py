@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from metagit_mcp.adapters.layout import LEDGER
+from metagit_mcp.adapters.ledger_damage import missing_of
 from metagit_mcp.adapters.sqlite.failures import corrupt, is_busy, ledger_error, too_new, unopened
 from metagit_mcp.adapters.sqlite.image import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, WITH_INBOX
 from metagit_mcp.adapters.sqlite.inbox import SqliteInbox
@@ -228,13 +229,7 @@ class OpenedLedger:
             ((lost,),) = self._run(statement("count_lost_entries")) if self._has_inboxes() else [(0,)]
         except MetagitError as error:
             return [error.message]
-        missing = [
-            f"event {first} is missing" if first == last else f"the events {first} to {last} are missing"
-            for first, last in gaps
-        ]
-        if lost:
-            missing.append(f"the entries of {lost} held Group Events are missing")
-        return [f"{LEDGER} is damaged: {each}." for each in missing]
+        return [f"{LEDGER} is damaged: {each}." for each in missing_of(gaps, lost)]
 
     # --- writing -------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ _TRIES: Final = 3
 class SqliteEventStore:
     """The `EventStore` in `.metagit/schedule/ledger.db`."""
 
+    shared_at = ""
+
     def __init__(self, root: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         """Keep where the workspace is; no file is touched yet.
 

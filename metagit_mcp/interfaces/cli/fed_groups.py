@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
-from metagit_mcp.interfaces.cli.flags import example, shared_flags, text_flag
+from metagit_mcp.interfaces.cli.flags import example, known_ids, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, finished
 from metagit_mcp.interfaces.cli.views_groups import (
@@ -134,7 +134,7 @@ def list_command(invocation: Invocation) -> None:
 
 
 @group.command("show", short_help="Show how GROUP stands.", epilog=example("metagit-mcp group show group:auth"))
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=known_ids)
 @shared_flags
 @click.pass_obj
 def show_command(invocation: Invocation, group_id: str) -> None:
@@ -148,7 +148,7 @@ def show_command(invocation: Invocation, group_id: str) -> None:
     short_help="Show what GROUP is to be asked for.",
     epilog=example("metagit-mcp group outbox group:auth --json"),
 )
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=known_ids)
 @shared_flags
 @click.pass_obj
 def outbox_command(invocation: Invocation, group_id: str) -> None:
@@ -165,8 +165,8 @@ def outbox_command(invocation: Invocation, group_id: str) -> None:
     short_help="Say when work of GROUP is done.",
     epilog=example("metagit-mcp group estimate group:auth", "metagit-mcp group estimate group:auth auth:build --json"),
 )
-@click.argument("group_id", metavar="GROUP")
-@click.argument("node_id", metavar="[NODE]", required=False)
+@click.argument("group_id", metavar="GROUP", shell_complete=known_ids)
+@click.argument("node_id", metavar="[NODE]", required=False, shell_complete=known_ids)
 @shared_flags
 @click.pass_obj
 def estimate_command(invocation: Invocation, group_id: str, node_id: str | None) -> None:
@@ -187,7 +187,7 @@ def estimate_command(invocation: Invocation, group_id: str, node_id: str | None)
         "metagit-mcp group answer group:auth estimate:build:1764547200000000 delivered",
     ),
 )
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=known_ids)
 @click.argument("action_id", metavar="ACTION_ID")
 @click.argument("outcome", type=click.Choice(["delivered", "refused"]))
 @text_flag("--reason", "Why it was refused.")
@@ -210,7 +210,7 @@ def answer_command(
     short_help="Compare the ledger with the live state.",
     epilog=example("metagit-mcp group verify", "metagit-mcp group verify group:auth --json"),
 )
-@click.argument("group_id", metavar="[GROUP]", required=False)
+@click.argument("group_id", metavar="[GROUP]", required=False, shell_complete=known_ids)
 @shared_flags
 @click.pass_obj
 def verify_command(invocation: Invocation, group_id: str | None) -> int:

@@ -21,6 +21,8 @@ Given = str | list[str] | None
 # Sentences may have commas; the items of every other list are names, which have none.
 _SENTENCES: Final = frozenset({"acceptance"})
 _FILE_LIMIT: Final = 8 * 1024 * 1024
+# The flags whose values are ids that the workspace knows.
+_OF_IDS: Final = frozenset({"--graph-id", "--after-group", "--node-id", "--agent-id", "--group-id"})
 
 
 def example(*lines: str) -> str:
@@ -64,7 +66,20 @@ def _remember_json(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 
 def text_flag(name: str, help_text: str, metavar: str = "TEXT") -> Callable[[F], F]:
     """Return a flag with one value, refused when it is empty."""
-    return click.option(name, metavar=metavar, help=help_text, callback=_not_empty)
+    completed = known_ids if name in _OF_IDS else None
+    return click.option(name, metavar=metavar, help=help_text, callback=_not_empty, shell_complete=completed)
+
+
+def known_ids(context: click.Context, parameter: click.Parameter, prefix: str) -> list[str]:
+    """Return the ids that a shell may complete; a run that completes nothing loads none of it."""
+    from metagit_mcp.interfaces.cli.known_ids import ids_known
+
+    return ids_known(context, parameter, prefix)
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes one of these words."""
+    return lambda _context, _parameter, prefix: [word for word in words if word.startswith(prefix)]
 
 
 def names_flag(name: str, help_text: str) -> Callable[[F], F]:
@@ -111,7 +126,11 @@ def _request_flag(each: Field[Any]) -> Callable[[F], F]:
         if each.name not in _SENTENCES:
             return names_flag(name, help_text)
         return click.option(name, multiple=True, metavar="TEXT", help=help_text, callback=_items)
-    return click.option(name, metavar=_metavar(kind), help=help_text, callback=_not_empty)
+    if get_origin(kind) is Literal:
+        words = tuple(map(str, get_args(kind)))
+        metavar = f"[{'|'.join(words)}]"
+        return click.option(name, metavar=metavar, help=help_text, callback=_not_empty, shell_complete=_one_of(words))
+    return text_flag(name, help_text, _METAVARS.get(kind, "TEXT"))
 
 
 def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no type
@@ -120,10 +139,7 @@ def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - annotations have no
     return next(arm for arm in get_args(annotation) if arm is not NoneType)
 
 
-def _metavar(kind: Any) -> str:  # noqa: ANN401 - annotations have no type
-    if get_origin(kind) is Literal:
-        return f"[{'|'.join(map(str, get_args(kind)))}]"
-    return {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
+_METAVARS: Final[dict[Any, str]] = {int: "INTEGER", float: "NUMBER"}
 
 
 def _not_empty(_: click.Context, param: click.Parameter, given: str | None) -> str | None:
@@ -165,7 +181,7 @@ def text_flags(texts: Mapping[str, str]) -> Callable[[F], F]:
 def node_argument(command: F) -> F:
     """Add the node, as an argument or as `--node-id` like the tool; `chosen_node` reads both."""
     command = text_flag("--node-id", "The same as NODE.", "NODE")(command)
-    return click.argument("node", required=False)(command)
+    return click.argument("node", required=False, shell_complete=known_ids)(command)
 
 
 def chosen_node(node: str | None, node_id: str | None) -> str:

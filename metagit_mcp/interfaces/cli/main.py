@@ -31,8 +31,11 @@ _PARTS: Final = {
     "group": f"{_HERE}.fed_groups:group",
     "simulate": f"{_HERE}.simulate:simulate",
     "serve": f"{_HERE}.serve:serve",
+    "board": f"{_HERE}.board:board",
+    "token": f"{_HERE}.tokens:token",
     "doctor": f"{_HERE}.doctor:doctor",
     "schemas": f"{_HERE}.schemas:schemas",
+    "completion": f"{_HERE}.completion:completion",
 }
 
 

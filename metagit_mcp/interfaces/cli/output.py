@@ -25,6 +25,8 @@ _WIDEST_PIPED: Final = 100
 # Columns of text that people wrote: there a part says enough, and scripts read the JSON.
 _PROSE: Final = frozenset({"title", "note"})
 _LEAST_PROSE: Final = 20
+# Where there is less room than that, it stands below its row.
+_INDENT: Final = 6
 # What a terminal is told: go to the top, clear the rest of the line, clear all below.
 _TO_TOP: Final = "\x1b[H"
 _TO_LINE_END: Final = "\x1b[K"
@@ -192,19 +194,33 @@ def _drawn(blocks: list[Block]) -> str:
     if not any(isinstance(block, Table) for block in blocks):
         return "".join(f"{block}\n" for block in blocks)
     from rich.console import Console
+    from rich.padding import Padding
     from rich.text import Text
 
     console = Console(file=sys.stdout, color_system=None, markup=False, emoji=False, highlight=False)
     console.width = min(console.width, _WIDEST)
     with console.capture() as capture:
         for block in blocks:
-            if isinstance(block, Table) and _fixed_width(block) + _LEAST_PROSE <= console.width:
+            room = -1 if isinstance(block, str) else console.width - _fixed_width(block)
+            if isinstance(block, Table) and room >= _LEAST_PROSE:
                 console.print(_rich_table(block))
+            elif isinstance(block, Table) and room >= 0 and block.header[-1] in _PROSE:
+                for line, prose in _stacked(block):
+                    console.print(Text(line), soft_wrap=True)
+                    if prose:
+                        console.print(Padding(Text(prose, overflow="fold"), (0, 0, 0, _INDENT), expand=False))
             else:
                 # A command or an id that is broken over two lines cannot be pasted; the terminal wraps well enough.
                 for line in _plain(block):
                     console.print(Text(line), soft_wrap=True)
     return capture.get()
+
+
+def _stacked(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a table too wide for its prose, each with that of its row, which stands below."""
+    rows = tuple(row[:-1] for row in table.rows)
+    lines = _plain(Table(title=table.title, header=table.header[:-1], rows=rows, numbers=table.numbers))
+    yield from zip(lines, ("", "", *(row[-1] for row in table.rows)), strict=True)
 
 
 def _rich_table(table: Table) -> Any:  # noqa: ANN401 - naming the type would import rich at the start

@@ -47,8 +47,8 @@ def task() -> None:
 @request_flags(TaskPlanRequest, without=_TEXTS)
 @text_flag(
     "--outline",
-    "One task a line, two spaces = child, '(after: id)' = depends on: a file, - for standard input, or several "
-    "lines themselves.",
+    "One task a line, two spaces = child, at its end '(after: id)' = depends on, '(risk: destructive)' = its risk: "
+    "a file, - for standard input, or several lines themselves.",
     "FILE|-",
 )
 @text_flag(

@@ -1,14 +1,23 @@
 """Opens the application at the first call that needs it. Must not know any tool, nor how the protocol is served."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from metagit_mcp.application.caller import Caller
 from metagit_mcp.interfaces.mcp.offload import OneThread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from metagit_mcp.bootstrap import Application
+
+
+# Says who makes the request that is being answered; None: whoever started the process.
+Identify = Callable[[], Caller | None]
+
+
+def the_process() -> Caller | None:
+    """Say that whoever started the process calls: the answer where there is one caller, and no network."""
+    return None
 
 
 class LateApplication:
@@ -20,8 +29,8 @@ class LateApplication:
         self._opening = asyncio.Lock()
         self._application: Application | None = None
 
-    async def __call__(self) -> "Application":
-        """Return the application.
+    async def __call__(self, caller: Caller | None = None) -> "Application":
+        """Return the application; with a caller, in its name.
 
         Raises:
             MetagitError: it cannot be opened; the next call tries again.
@@ -30,7 +39,7 @@ class LateApplication:
             async with self._opening:
                 if self._application is None:
                     self._application = await self._offload(self._open)
-        return self._application
+        return self._application if caller is None else self._application.speaking_for(caller)
 
     @property
     def opened(self) -> "Application | None":

@@ -1,114 +1,132 @@
-"""What a host can read of one Group that is fed by Events, as resources under percent-encoded ids.
+"""Lists what a host can read, and reads it as whoever asks. Must not know files, nor how the protocol is served.
 
-There is no list of Groups: who reads knows which one it asks for. Must not know files, nor how the protocol is served.
+There is no list of Groups, and none of graphs, which Groups are too: completions name those that a caller may know.
 """
 
+import json
 import logging
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 from mcp import MCPError, types
 from mcp.server.context import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from metagit_mcp.domain.text import is_agent_id
+from metagit_mcp.application.topics import Topic
 from metagit_mcp.errors import InternalError, MetagitError
-from metagit_mcp.interfaces.mcp.opening import LateApplication
+from metagit_mcp.interfaces.mcp.board_app import PAGE_URI, AppRequest, app_page, asked_by_app, shown_by_app
+from metagit_mcp.interfaces.mcp.opening import Identify, LateApplication
+from metagit_mcp.interfaces.mcp.uris import JSON, SCHEMA_JSON, resources, templates, topic_of
 from metagit_mcp.wire.answer_size import rendered
+from metagit_mcp.wire.requests import PolicyRequest, StatusRequest
+from metagit_mcp.wire.resource_answers import DecisionsAnswer, GraphAnswer
+from metagit_mcp.wire.schemas import schema_of
 
 if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
 Context = ServerRequestContext[Any, Any]
-TOOLSET: Final = "groups"
-_BEGIN: Final = "metagit://groups/"
-_OUTBOX: Final = "outbox"
-_JSON: Final = "application/json"
-_TEMPLATES: Final = (
-    types.ResourceTemplate(
-        uri_template=f"{_BEGIN}{{group_id}}",
-        name="group",
-        title="How a Group stands",
-        description="Of a Group fed by Events: its Cursor, what is held and missing, its WorkItems by state.",
-        mime_type=_JSON,
-    ),
-    types.ResourceTemplate(
-        uri_template=f"{_BEGIN}{{group_id}}/{_OUTBOX}",
-        name="group_outbox",
-        title="What a Group is to be asked for",
-        description="The Commands to send to a Group fed by Events, oldest first; each stays as it is until answered.",
-        mime_type=_JSON,
-    ),
-)
+_WHOLE: Final = frozenset({"policy", "status", "decisions"})
+# Until 2025-11-25 the protocol had a code of its own for it.
+_NOT_FOUND_BEFORE: Final = -32002
+_NOT_THERE: Final = frozenset({"GROUP_NOT_FOUND", "GRAPH_NOT_FOUND"})
+_MOST_DECISIONS: Final = 100
+# A schema changes with the program alone.
+_SCHEMA_KEPT_MS: Final = 3_600_000
 
 # Unconfigured, as the server leaves it, logging writes to standard error.
 _log = logging.getLogger(__name__)
 
 
-def templates(toolsets: Collection[str]) -> tuple[types.ResourceTemplate, ...]:
-    """Return the resources of a server with these toolsets."""
-    return _TEMPLATES if TOOLSET in toolsets else ()
-
-
 class ResourceDesk:
-    """Lists the kinds of resources, and reads one."""
+    """Lists the resources and their kinds, and reads one."""
 
-    def __init__(self, application: LateApplication) -> None:
+    def __init__(self, application: LateApplication, identify: Identify, toolsets: Collection[str]) -> None:
         self._application = application
+        self._identify = identify
+        self._toolsets = toolsets
 
     async def list_resources(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """Return none: which Groups there are is nobody's to know."""
+        """Return what can be read without an id, by those who may see the whole workspace."""
         _refuse_cursor(params)
-        return types.ListResourcesResult(resources=[])
+        caller = self._identify()
+        listed = resources(self._toolsets) if caller is None or caller.may("look") else ()
+        return types.ListResourcesResult(resources=list(listed))
 
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """Return all kinds on one page."""
         _refuse_cursor(params)
-        return types.ListResourceTemplatesResult(resource_templates=list(_TEMPLATES))
+        return types.ListResourceTemplatesResult(resource_templates=list(templates(self._toolsets)))
 
-    async def read_resource(self, _: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Return one Group, or its outbox."""
-        group_id, part = _named(params.uri)
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Return one resource as JSON of a bounded size; what was cut is said in it."""
+        uri = params.uri
+        if uri == PAGE_URI:
+            return app_page()
+        asked = asked_by_app(uri) or topic_of(uri, self._toolsets)
+        if asked is None:
+            told = "Unknown resource. resources/list and resources/templates/list name what there is"
+            raise MCPError(_not_found(ctx), f"{told}; ids are percent-encoded.", {"uri": uri})
+        if isinstance(asked, Topic) and asked.kind == "schema":
+            return _schema(uri, asked.name)
         try:
-            text = await _read(await self._application(), group_id, part)
+            text = await self._read(asked)
         except MetagitError as error:
-            raise _unread(params.uri, error) from None
+            raise _unread(ctx, uri, error) from None
         except Exception as error:
             _log.exception("reading a resource failed")
-            raise _unread(params.uri, InternalError()) from error
-        contents = types.TextResourceContents(uri=params.uri, mime_type=_JSON, text=text)
-        return types.ReadResourceResult(contents=[contents])
+            raise _unread(ctx, uri, InternalError()) from error
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=JSON, text=text)])
+
+    async def _read(self, asked: Topic | AppRequest) -> str:
+        caller = self._identify()
+        if not isinstance(asked, Topic):
+            return await shown_by_app(await self._application(caller), asked)
+        if caller is not None and asked.kind in _WHOLE:
+            # A coordinator's own status is a tool's answer: this one is about everything.
+            caller.allow("look")
+        return rendered(await answer_of(await self._application(caller), asked))[1].decode()
 
 
-async def _read(application: "Application", group_id: str, part: str) -> str:
-    groups = application.groups
-    answer: object = await (groups.outbox(group_id) if part else groups.shown(group_id))
-    return rendered(answer)[1].decode()
+async def answer_of(application: "Application", topic: Topic) -> object:
+    """Return the answer that a resource holds."""
+    match topic.kind:
+        case "policy":
+            return await application.policies.run(PolicyRequest(action="show"))
+        case "status":
+            return await application.schedule.status(StatusRequest())
+        case "decisions":
+            status = await application.schedule.status(StatusRequest(recent=_MOST_DECISIONS))
+            return DecisionsAnswer(recent_decisions=status.recent_decisions)
+        case "graph":
+            listed = await application.tasks.list(topic.name, None)
+            return GraphAnswer(graph=listed.graphs[0], warnings=listed.warnings)
+        case "group":
+            return await application.groups.shown(topic.name)
+    return await application.groups.outbox(topic.name)
 
 
-def _named(uri: str) -> tuple[str, str]:
-    """Return the Group that a URI names, and which part of it.
-
-    Raises:
-        MCPError: it is the URI of no resource.
-    """
-    if uri.startswith(_BEGIN):
-        name, slash, part = uri.removeprefix(_BEGIN).partition("/")
-        # What is no UTF-8 becomes a mark that no id has.
-        group_id = unquote(name)
-        if is_agent_id(group_id) and (slash, part) in {("", ""), ("/", _OUTBOX)}:
-            return group_id, part
-    known = " and ".join(each.uri_template for each in _TEMPLATES)
-    message = f"Unknown resource. Known: {known}, with a percent-encoded id."
-    raise MCPError(types.INVALID_PARAMS, message, {"uri": uri})
+def _schema(uri: str, name: str) -> types.ReadResourceResult:
+    # Never cut: part of a schema would be another one.
+    text = json.dumps(schema_of(name), separators=(",", ":"))
+    contents = types.TextResourceContents(uri=uri, mime_type=SCHEMA_JSON, text=text)
+    return types.ReadResourceResult(contents=[contents], ttl_ms=_SCHEMA_KEPT_MS, cache_scope="public")
 
 
-def _unread(uri: str, error: MetagitError) -> MCPError:
-    code = types.INVALID_PARAMS if error.code == "GROUP_NOT_FOUND" else types.INTERNAL_ERROR
+def _not_found(ctx: Context) -> int:
+    return types.INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else _NOT_FOUND_BEFORE
+
+
+def _unread(ctx: Context, uri: str, error: MetagitError) -> MCPError:
+    code = types.INTERNAL_ERROR
+    if error.code in _NOT_THERE:
+        code = _not_found(ctx)
+    elif error.code == "AUTH_FORBIDDEN":
+        code = types.INVALID_REQUEST
     return MCPError(code, error.message, {"uri": uri, **error.as_record()})
 
 

@@ -4,22 +4,27 @@ Must not know files, nor over which transport it is served. It uses public names
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp import MCPError, types
 from mcp.server.caching import CacheHint
 from mcp.server.context import HandlerResult, ServerRequestContext
-from mcp.server.lowlevel import Server
 
 from metagit_mcp import __version__
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.interfaces.mcp.arguments import ObjectArguments
+from metagit_mcp.interfaces.mcp.completions import CompletionDesk
 from metagit_mcp.interfaces.mcp.errors import failed, refused, unknown_tool
-from metagit_mcp.interfaces.mcp.guidance import PromptDesk, instructions, prompts
-from metagit_mcp.interfaces.mcp.opening import LateApplication
-from metagit_mcp.interfaces.mcp.resources import ResourceDesk, templates
+from metagit_mcp.interfaces.mcp.guidance import instructions
+from metagit_mcp.interfaces.mcp.opening import Identify, LateApplication, the_process
+from metagit_mcp.interfaces.mcp.prompts import PromptDesk, prompts
+from metagit_mcp.interfaces.mcp.resources import ResourceDesk
+from metagit_mcp.interfaces.mcp.subscriptions import SubscriptionDesk, TellingServer
+from metagit_mcp.interfaces.mcp.telling import Telling
 from metagit_mcp.interfaces.mcp.tools import TOOLS, Call, ToolEntry, entry_input_schema, entry_output_schema
 from metagit_mcp.interfaces.mcp.upkeep import upkeep
+from metagit_mcp.interfaces.mcp.uris import templates
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.codec import Json
 
@@ -32,52 +37,77 @@ NAME: Final = "metagit_mcp"
 TITLE: Final = "metagit scheduler"
 # The list is fixed while the server runs; a host may keep it for this long without asking again.
 _LIST_KEPT_MS: Final = 60_000
+_LISTS: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 
 
 def build_server(
     open_application: "Callable[[], Application]",
     settings: Settings,
     extra_tools: Sequence[ToolEntry] = (),
-) -> Server[Any]:
+    identify: Identify = the_process,
+) -> TellingServer:
     """Return the server. Nothing is read before the first call of a tool.
 
     Args:
         open_application: finds and opens the workspace; it may block, and is tried again if it fails.
         settings: `toolsets` decides which tools there are.
         extra_tools: more tools, whatever their toolset; for tests and measurements.
+        identify: says who makes the request that is being answered; None: whoever started the process.
     """
     entries = [*(entry for entry in TOOLS if entry.toolset in settings.toolsets), *extra_tools]
     application = LateApplication(open_application)
-    desk, prompt_desk = ToolDesk(entries, application), PromptDesk(settings.toolsets)
-    resource_desk = ResourceDesk(application) if templates(settings.toolsets) else None
-    has_prompts = bool(prompts(settings.toolsets))
-    kept = CacheHint(ttl_ms=_LIST_KEPT_MS)
-    server: Server[Any] = Server(
+    desk = ToolDesk(entries, application, identify)
+    server = TellingServer(
         NAME,
         version=__version__,
         title=TITLE,
         instructions=instructions(settings.toolsets),
         lifespan=upkeep(application),
-        cache_hints={"tools/list": kept, "prompts/list": kept, "resources/templates/list": kept},
+        cache_hints=dict.fromkeys(_LISTS, CacheHint(ttl_ms=_LIST_KEPT_MS)),
         on_list_tools=desk.list_tools,
-        on_list_prompts=prompt_desk.list_prompts if has_prompts else None,
-        on_get_prompt=prompt_desk.get_prompt if has_prompts else None,
-        on_list_resources=resource_desk.list_resources if resource_desk else None,
-        on_list_resource_templates=resource_desk.list_templates if resource_desk else None,
-        on_read_resource=resource_desk.read_resource if resource_desk else None,
     )
     server.add_request_handler("tools/call", types.CallToolRequestParams, desk.call_tool)
+    _offer_prompts(server, settings)
+    _offer_resources(server, application, identify, settings)
+    if prompts(settings.toolsets) or templates(settings.toolsets):
+        completing = CompletionDesk(application, identify, settings.toolsets)
+        server.add_request_handler("completion/complete", types.CompleteRequestParams, completing.complete)
     # Instead of the span per message that the SDK makes for a telemetry exporter, which is not part of this program.
     server.middleware[:] = [ObjectArguments(server)]
     return server
 
 
+def _offer_prompts(server: TellingServer, settings: Settings) -> None:
+    if prompts(settings.toolsets):
+        desk = PromptDesk(settings.toolsets)
+        server.add_request_handler("prompts/list", types.PaginatedRequestParams, desk.list_prompts)
+        server.add_request_handler("prompts/get", types.GetPromptRequestParams, desk.get_prompt)
+
+
+def _offer_resources(
+    server: TellingServer, application: LateApplication, identify: Identify, settings: Settings
+) -> None:
+    if not templates(settings.toolsets):
+        return
+    desk = ResourceDesk(application, identify, settings.toolsets)
+    server.add_request_handler("resources/list", types.PaginatedRequestParams, desk.list_resources)
+    server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, desk.list_templates)
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, desk.read_resource)
+    server.telling = Telling(application)
+    told = SubscriptionDesk(server.telling, identify, settings.toolsets)
+    server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, told.listen)
+    server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, told.subscribe)
+    server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, told.unsubscribe)
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, told.connected)
+
+
 class ToolDesk:
     """Lists the tools and answers their calls."""
 
-    def __init__(self, entries: Iterable[ToolEntry], application: LateApplication) -> None:
+    def __init__(self, entries: Iterable[ToolEntry], application: LateApplication, identify: Identify) -> None:
         self._entries: Mapping[str, ToolEntry] = {entry.name: entry for entry in entries}
         self._application = application
+        self._identify = identify
         self._listed: types.ListToolsResult | None = None
 
     async def list_tools(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -96,7 +126,8 @@ class ToolDesk:
             toolset = next((each.toolset for each in TOOLS if each.name == params.name), None)
             raise unknown_tool(params.name, self._entries, toolset)
         progress = ctx.session.report_progress
-        call = Call(application=self._application, arguments=params.arguments or {}, progress=progress)
+        application = partial(self._application, self._identify())
+        call = Call(application=application, arguments=params.arguments or {}, progress=progress)
         try:
             if self._application.opened is not None:
                 self._application.opened.keeping.note_call()
@@ -123,8 +154,14 @@ def described(entry: ToolEntry) -> types.Tool:
             # Everything is in the workspace.
             open_world_hint=False,
         ),
-        _meta={"anthropic/alwaysLoad": True} if entry.always_loaded else None,
+        _meta=_hints_of(entry) or None,
     )
+
+
+def _hints_of(entry: ToolEntry) -> Json:
+    """Return what only some hosts understand; the others pass over it."""
+    hints: Json = {"anthropic/alwaysLoad": True} if entry.always_loaded else {}
+    return hints if entry.page_uri is None else {**hints, "ui": {"resourceUri": entry.page_uri}}
 
 
 def succeeded(record: Json, line: bytes) -> Json:

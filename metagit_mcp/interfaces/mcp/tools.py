@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metagit_mcp.domain.decision import ScheduleDecision
 from metagit_mcp.domain.value import value
+from metagit_mcp.interfaces.mcp.board_app import PAGE_URI
 from metagit_mcp.wire.answer_size import Rendered, rendered
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.estimate_answers import EstimateAnswer, EstimateRequest
@@ -75,6 +76,7 @@ class ToolEntry:
 
     `described_items`: arrays of the answer whose items are worth describing, and the shape of these.
     `fields_as_in`: a shape of another tool of the toolset that describes fields of the same name.
+    `page_uri`: the page that hosts of MCP Apps show in place of the answer.
     """
 
     name: str
@@ -88,6 +90,7 @@ class ToolEntry:
     described_items: tuple[tuple[str, type[Any]], ...] = ()
     fields_as_in: type[Any] | None = None
     always_loaded: bool = False
+    page_uri: str | None = None
 
 
 async def tool_schedule_next(call: Call) -> Rendered:
@@ -184,6 +187,7 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         request=StatusRequest,
         answer=StatusAnswer,
         answering=tool_schedule_status,
+        page_uri=PAGE_URI,
     ),
     ToolEntry(
         name="metagit_schedule_policy",

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
+from tests import ready
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -39,7 +41,7 @@ def ended(
     env: Mapping[str, str] | None = None,
 ) -> tuple[int, str, str]:
     """Run to the end without a terminal: exit code, standard output, standard error."""
-    done = subprocess.run(
+    done = ready.run(
         command(case, *arguments),
         stdin=subprocess.DEVNULL,
         stdout=stdout,
@@ -58,7 +60,7 @@ class Terminal:
     def __init__(self, case: str, *arguments: str, captured: bool = False) -> None:
         self._screen, inner = pty.openpty()
         # Nobody types the text that the program would see come back.
-        self.process = subprocess.Popen(
+        self.process = ready.Popen(
             command(case, *arguments),
             stdin=inner,
             stdout=subprocess.PIPE if captured else inner,

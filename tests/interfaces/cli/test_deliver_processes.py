@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from metagit_mcp.bootstrap import init_workspace
+from tests import ready
 from tests.groups.real_events import LINES
 from tests.interfaces.cli.fake_runs import WAIT_S, Terminal, environment
 
@@ -44,7 +45,7 @@ class Delivering:
     """A delivery under way."""
 
     def __init__(self, root: Path, file: str, *flags: str, **env: str) -> None:
-        self._process = subprocess.Popen(
+        self._process = ready.Popen(
             [*PROGRAM, "deliver", file, "--group", G, "--workspace", str(root), "--json", *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -88,7 +89,7 @@ class Delivering:
 
 
 def asked(root: Path, *words: str) -> dict[str, Any]:
-    done = subprocess.run(
+    done = ready.run(
         [*PROGRAM, *words, "--workspace", str(root), "--json"],
         capture_output=True,
         env=environment(),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.wire.codec import plain
+from tests import ready
 from tests.interfaces.cli.fake_application import DIAGNOSIS
 from tests.interfaces.cli.fake_runs import WAIT_S, environment
 
@@ -57,7 +58,7 @@ def test_scripts_get_the_same_record(run: Run) -> None:
 
 def test_on_a_real_workspace_two_runs_mend_once(tmp_path: Path) -> None:
     def done(*arguments: str) -> tuple[int, str, str]:
-        ended = subprocess.run(
+        ended = ready.run(
             [sys.executable, "-m", "metagit_mcp", *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,

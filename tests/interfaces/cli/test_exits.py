@@ -41,8 +41,9 @@ def test_the_exit_codes_are_the_documented_ones() -> None:
     assert {
         **dict.fromkeys(["INVALID_INPUT", "SCHEMA_VALIDATION_FAILED", "GRAPH_CYCLE", "UNKNOWN_DEPENDENCY"], 2),
         **dict.fromkeys(["WORKSPACE_NOT_FOUND", "GRAPH_NOT_FOUND", "NODE_NOT_FOUND", "NODE_AMBIGUOUS"], 3),
-        **dict.fromkeys(["LEASE_NOT_FOUND", "GROUP_NOT_FOUND"], 3),
-        **dict.fromkeys(["GRAPH_EXISTS", "REVISION_CONFLICT", "AUTH_FORBIDDEN", "NODE_NOT_ELIGIBLE"], 4),
+        **dict.fromkeys(["LEASE_NOT_FOUND", "GROUP_NOT_FOUND", "TOKEN_NOT_FOUND"], 3),
+        **dict.fromkeys(["GRAPH_EXISTS", "REVISION_CONFLICT", "NODE_NOT_ELIGIBLE"], 4),
+        **dict.fromkeys(["AUTH_FORBIDDEN", "AUTH_REQUIRED"], 4),
         **dict.fromkeys(["WORK_ALREADY_OWNED", "WORK_LEASE_EXPIRED", "WORK_STALE_OWNERSHIP", "AUTH_STALE_SESSION"], 4),
         **dict.fromkeys(["APPROVAL_REQUIRED", "BUDGET_EXCEEDED", "CAPACITY_EXCEEDED"], 4),
         **dict.fromkeys(["INVALID_STATE_TRANSITION", "ACTION_ID_COLLISION"], 4),

@@ -31,12 +31,13 @@ def test_the_help_texts_are_the_recorded_ones() -> None:
 
 # By the group that they are in.
 NAMES = {
-    "": "demo doctor init pause resume serve simulate watch",
+    "": "board completion demo doctor init pause resume serve simulate watch",
     "group": "answer deliver estimate list outbox show snapshot verify",
     "schedule": "count explain next plan status",
     "schedule policy": "preview set show",
     "schemas": "check export",
     "task": "list plan show update",
+    "token": "issue list revoke",
     "work": "approve release report retry review start",
 }
 
@@ -62,7 +63,8 @@ def test_each_help_has_an_example_of_the_command(path: str) -> None:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_the_flags_of_an_example_exist(path: str) -> None:
     for line in examples(COMMANDS[path]):
-        words = shlex.split(line.replace("$(", " ").replace(")", " "), posix=True)
+        plain = line.replace('"$(', " ").replace(')"', " ").replace("$(", " ").replace(")", " ")
+        words = shlex.split(plain, comments=True, posix=True)
         words = words[words.index(PROGRAM) + 1 :]
         command: click.Command = cli
         while isinstance(command, click.Group):

@@ -43,6 +43,13 @@ def test_serve_starts_the_server_with_its_flags(run: Run, started: list[Settings
     ]
 
 
+@pytest.mark.parametrize("flag", ["--agent-id", "--operator"])
+def test_over_http_a_token_says_who_calls_and_no_flag(run: Run, started: list[Settings], flag: str) -> None:
+    ended = run("serve", "--http", "127.0.0.1:0", flag, "ada")
+    assert (ended.code, ended.out, started) == (2, "", [])
+    assert f"{flag} is not for --http" in ended.err
+
+
 @pytest.mark.parametrize("seconds", ["-1", "301", "x", ""])
 def test_serve_refuses_a_wait_that_hosts_would_not_bear(run: Run, started: list[Settings], seconds: str) -> None:
     ended = run("serve", "--max-wait", seconds)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.interfaces.cli.output import Table, print_blocks
+from metagit_mcp.interfaces.cli.views_schedule import view_status
 from metagit_mcp.wire.requests import StatusRequest
 from metagit_mcp.wire.responses import ReasonCount, TaskListAnswer
 from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status
@@ -20,6 +21,7 @@ from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer, p
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from metagit_mcp.interfaces.cli.output import Block
     from tests.interfaces.cli.conftest import Ended
 
     Run = Callable[..., Ended]
@@ -321,10 +323,10 @@ def wide(*ids: str, title: str = "Move every row, then drop the old column " * 4
 def terminal(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Callable[..., list[str]]:
     """Return a function that draws a table at a terminal of 80 columns, and gives its lines."""
 
-    def drawn(table: Table) -> list[str]:
+    def drawn(*blocks: Block) -> list[str]:
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        print_blocks([table])
+        print_blocks(blocks)
         return capsysbinary.readouterr().out.decode().splitlines()
 
     return drawn
@@ -341,6 +343,28 @@ def test_where_the_ids_alone_are_too_wide_the_terminal_wraps_the_line(terminal: 
     lines = terminal(wide(LONG_ID * 2, LONG_ID * 2))
     assert [LONG_ID * 2 in line for line in lines] == [False, False, True]
     assert lines[2].startswith(f"  {LONG_ID * 2}  {LONG_ID * 2}   12.5  Move every row")
+
+
+def test_where_the_rest_of_a_row_leaves_no_room_its_title_stands_below_it(terminal: Callable[..., list[str]]) -> None:
+    again = f"{LONG_ID}-again"
+    table = wide(LONG_ID, again)
+    rows = (*table.rows, (LONG_ID, "x", "3", ""))
+    lines = terminal(Table(title="Next", header=table.header, rows=rows, numbers=table.numbers))
+    assert max(map(len, lines)) <= 80
+    assert lines[:3] == ["Next:", f"  id0{' ' * 23}id1{' ' * 29}score", f"  {LONG_ID}  {again}   12.5"]
+    assert " ".join(line.strip() for line in lines[3:-1]) == ("Move every row, then drop the old column " * 4).strip()
+    assert {len(line) - len(line.lstrip()) for line in lines[3:-1]} == {6}
+    assert lines[-1].split() == [LONG_ID, "x", "3"]
+
+
+def test_how_things_stand_fits_80_columns(terminal: Callable[..., list[str]]) -> None:
+    status = full_status()
+    group = replace(status.groups[0], graph_id="documentation", priority_class="normal", weight=16, title="T" * 99)
+    node = replace(status.running[0], graph_id="checkout", node_id="c1", agent_id="claude-one", title="T" * 99)
+    lines = terminal(*view_status(replace(status, groups=(group,), running=(node,))))
+    assert sum(line.count("T") for line in lines) > 190
+    tables = lines[lines.index(next(line for line in lines if line.startswith("Groups"))) :]
+    assert max(map(len, tables[: tables.index(next(line for line in tables if line.startswith("Recent")))])) <= 80
 
 
 def test_in_a_pipe_a_title_is_cut_at_100_columns(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, Terminal, command, ended, environment
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Shop:
 
     def piped(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command whose output a script reads while it runs."""
-        return subprocess.Popen(
+        return ready.Popen(
             command("real", *arguments, *self.flags),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import ready
 from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
 from tests.workloads import write_workspace
 
@@ -32,7 +33,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def done(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return ready.run(
         [sys.executable, "-m", "metagit_mcp", *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -13,6 +13,8 @@ import tempfile
 import time
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from tests import ready
+
 if TYPE_CHECKING:
     import signal
     from collections.abc import Mapping, Sequence
@@ -81,7 +83,7 @@ class RawServer:
         pass_fds: Sequence[int] = (),
     ) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
-        self.process = subprocess.Popen(
+        self.process = ready.Popen(
             command,
             stdin=stdin,
             stdout=stdout,

@@ -1,4 +1,4 @@
-"""What hosts can read of Groups, in both eras: one Group under its encoded id, and never which others there are."""
+"""What hosts can read, in both eras: by its URI, as whoever asks, and never which Groups there are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
 SHOWN = SAMPLES["groups.shown"]
-KNOWN = "metagit://groups/{group_id} and metagit://groups/{group_id}/outbox"
+UNKNOWN = "Unknown resource. resources/list and resources/templates/list name what there is; ids are percent-encoded."
+# The code of what is not there, by era.
+NOT_FOUND = {"auto": types.INVALID_PARAMS, "legacy": -32002}
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -111,7 +113,19 @@ async def test_a_large_outbox_is_cut_between_its_commands(mode: str) -> None:
         "metagit://groups/%2E%2E%2Fx",
         "metagit://groups/%ff",
         "metagit://groups/a%00",
-        "metagit://policy",
+        "metagit://groups/%252e%252e",
+        "metagit://graphs",
+        "metagit://graphs/",
+        "metagit://graphs/..",
+        "metagit://graphs/a/../b",
+        "metagit://graphs/%2e%2e%2f%2e%2e%2fpolicy.json",
+        "metagit://graphs/a/outbox",
+        "metagit://schemas/..%2fpolicy",
+        "metagit://schemas/nothing",
+        "metagit://policy/",
+        "metagit://policy/..",
+        "metagit://%70olicy",
+        "METAGIT://policy",
         "file:///etc/passwd",
     ],
 )
@@ -119,8 +133,8 @@ async def test_what_is_no_resource_is_refused_before_anything_is_asked(mode: str
     async with connected(mode) as client:
         with pytest.raises(MCPError) as refused:
             await client.read_resource(uri)
-    assert (refused.value.code, refused.value.data) == (types.INVALID_PARAMS, {"uri": uri})
-    assert refused.value.message == f"Unknown resource. Known: {KNOWN}, with a percent-encoded id."
+    assert (refused.value.code, refused.value.data) == (NOT_FOUND[mode], {"uri": uri})
+    assert refused.value.message == UNKNOWN
 
 
 async def test_an_unknown_group_is_not_found(mode: str) -> None:
@@ -128,7 +142,7 @@ async def test_an_unknown_group_is_not_found(mode: str) -> None:
     async with connected(mode, groups_with(shown=error)[1]) as client:
         with pytest.raises(MCPError) as refused:
             await client.read_resource("metagit://groups/group%3Ax")
-    assert (refused.value.code, refused.value.message) == (types.INVALID_PARAMS, "No Group group:x.")
+    assert (refused.value.code, refused.value.message) == (NOT_FOUND[mode], "No Group group:x.")
     assert refused.value.data == {"uri": "metagit://groups/group%3Ax", **error.as_record()}
 
 
@@ -144,21 +158,45 @@ async def test_what_cannot_be_read_is_said_without_its_insides(mode: str, error:
 
 async def test_kinds_are_listed_and_groups_are_not(mode: str) -> None:
     async with connected(mode, groups_with()[1]) as client:
-        assert (await client.list_resources()).resources == []
+        listed = (await client.list_resources()).resources
         kinds = (await client.list_resource_templates()).resource_templates
         for listing in (client.list_resources, client.list_resource_templates):
             with pytest.raises(MCPError) as refused:
                 await listing(cursor="2")
             assert refused.value.code == types.INVALID_PARAMS
+    assert [(each.uri, each.mime_type) for each in listed] == [
+        ("metagit://decisions", "application/json"),
+        ("metagit://policy", "application/json"),
+        ("metagit://status", "application/json"),
+    ]
     assert [(each.uri_template, each.mime_type) for each in kinds] == [
+        ("metagit://graphs/{graph_id}", "application/json"),
         ("metagit://groups/{group_id}", "application/json"),
         ("metagit://groups/{group_id}/outbox", "application/json"),
+        ("metagit://schemas/{name}", "application/schema+json"),
     ]
+    assert all(each.title and each.description for each in listed)
     assert all(each.title and each.description for each in kinds)
 
 
-async def test_without_the_toolset_there_are_no_resources(mode: str) -> None:
-    async with connected(mode, toolsets=frozenset({"schedule", "work"})) as client:
+@pytest.mark.parametrize(
+    ("toolsets", "listed"),
+    [({"schedule", "work"}, ["graphs/{graph_id}", "schemas/{name}"]), ({"groups"}, ["groups/{group_id}"])],
+)
+async def test_a_toolset_has_its_resources_alone(mode: str, toolsets: set[str], listed: list[str]) -> None:
+    async with connected(mode, toolsets=frozenset(toolsets)) as client:
+        kinds = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
+        whole = (await client.list_resources()).resources
+        foreign = "metagit://policy" if toolsets == {"groups"} else "metagit://groups/group%3Ax"
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource(foreign)
+    assert [each.removeprefix("metagit://") for each in kinds if not each.endswith("/outbox")] == listed
+    assert bool(whole) == ("schedule" in toolsets)
+    assert refused.value.message == UNKNOWN
+
+
+async def test_without_either_toolset_there_are_no_resources(mode: str) -> None:
+    async with connected(mode, toolsets=frozenset({"work"})) as client:
         assert client.server_capabilities.resources is None
         with pytest.raises(MCPError) as refused:
             await client.read_resource("metagit://groups/group%3Ax")

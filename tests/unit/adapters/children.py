@@ -4,13 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import ready
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 60
 
 
 def start(action: str, *arguments: str | Path, module: str = "child") -> subprocess.Popen[str]:
     """Start the child with pipes on all three streams."""
-    return subprocess.Popen(
+    return ready.Popen(
         [sys.executable, "-m", f"tests.unit.adapters.{module}", action, *map(str, arguments)],
         cwd=REPOSITORY,
         stdin=subprocess.PIPE,

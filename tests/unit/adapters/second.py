@@ -6,7 +6,6 @@ It must not know what a test expects: it does one thing and prints what came of 
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from metagit_mcp.adapters.housekeeping import WorkspaceHousekeeping
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.adapters.workspace import init_workspace
 from metagit_mcp.errors import MetagitError
+from tests import ready
 from tests.unit.adapters.children import REPOSITORY, SECONDS
 from tests.unit.adapters.logged import decision, event
 from tests.unit.adapters.reading import Reader
@@ -86,7 +86,7 @@ ACTIONS: dict[str, Callable[..., object]] = {
 
 def run_as_nobody(action: str, *arguments: str | Path) -> Any:  # noqa: ANN401 - any JSON
     """Run one action in a process of a user who owns nothing and return what it printed."""
-    done = subprocess.run(
+    done = ready.run(
         [sys.executable, "-m", "tests.unit.adapters.second", action, *map(str, arguments)],
         cwd=REPOSITORY,
         capture_output=True,

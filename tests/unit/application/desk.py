@@ -17,6 +17,7 @@ from metagit_mcp.bootstrap import open_application
 from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.answer_size import fitted
+from metagit_mcp.wire.board_answers import BoardRequest, PictureRequest
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.requests import (
     NextRequest,
@@ -147,6 +148,12 @@ class Desk:
 
     def status(self, **fields: object) -> Json:
         return fitted(finished(self.application.schedule.status(parse_request(StatusRequest, fields))))
+
+    def board(self, **fields: object) -> Json:
+        return plain(finished(self.application.board.board(parse_request(BoardRequest, fields))))
+
+    def picture(self, graph_id: str = "g") -> Json:
+        return plain(finished(self.application.board.picture(PictureRequest(graph_id=graph_id))))
 
     def policy(self, action: str = "show", **fields: object) -> Json:
         request = parse_request(PolicyRequest, {"action": action, **fields})

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from metagit_mcp.adapters.memory import MemoryEventStore
 from metagit_mcp.application.current import Current
+from metagit_mcp.domain.events import SchedulingPaused
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.errors import PolicyInvalid, StoreUnavailable
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
+from tests.snapshots import NOW
 from tests.unit.application.alone import current_over
 
 Job = Callable[[], object]
@@ -120,6 +123,52 @@ def test_a_catch_up_that_goes_on_after_it_was_given_up_is_waited_for(current: Cu
     catching_up()
     waiting.pop()()
     assert answered(second) is source.there
+
+
+def test_who_waited_for_a_command_that_failed_does_not_take_the_ledger_for_empty(
+    current: Current, source: Source
+) -> None:
+    """What a failed turn let happen is thrown away with all that was known: nobody looks before it is read anew."""
+    paused = SchedulingPaused(at=NOW, scope="workspace", name="", by="ada", reason="")
+    command = current.command(lambda turn: turn.happen([paused]))
+    waits(command)()
+    answered(command)
+
+    def fail(_: object) -> None:
+        raise OSError
+
+    source.there = image("2")
+    looker, failing = current.work(), current.command(fail)
+    catching_up, commanded = waits(looker), waits(failing)
+    catching_up()
+    behind_it = waits(looker)
+    with pytest.raises(OSError):  # noqa: PT011 - it has no message
+        commanded()
+    behind_it()
+    waits(looker)()
+    assert [each.by for each in answered(looker).pauses.values()] == ["ada"]
+    failing.close()
+
+
+def test_those_who_come_before_a_look_at_a_far_ledger_share_it(
+    current: Current, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look is a round trip: with one for each caller, a crowd that waits for work would wait for itself."""
+    monkeypatch.setattr(MemoryEventStore, "shared_at", "postgresql://db/metagit")
+    first, second, late = current.image(), current.image(), current.image()
+    look, behind_it = waits(first), waits(second)
+    behind_look: list[Job] = []
+    source.meanwhile = lambda: behind_look.append(waits(late))
+    look()
+    assert answered(first) is source.there
+    behind_it()
+    assert answered(second) is source.there
+    # Whoever came when it had begun looks again: something may have happened since.
+    source.there = image("2")
+    behind_look.pop()()
+    source.meanwhile = lambda: None
+    waits(late)()
+    assert answered(late) is source.there
 
 
 def test_a_catch_up_that_failed_leaves_the_way_free(current: Current, source: Source) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from metagit_mcp.errors import ReadOnlyWorkspace
 from metagit_mcp.wire.codec import plain
+from tests import ready
 from tests.scenarios.at_once import finished
 from tests.unit.adapters.children import REPOSITORY, SECONDS
 from tests.unit.adapters.reading import node, without
@@ -179,7 +179,7 @@ def test_a_read_only_workspace_is_looked_at_and_left_alone(reachable: Desk) -> N
     for folder in folders:
         folder.chmod(0o555)
     commands = json.dumps([["doctor", "--fix"]])
-    done = subprocess.run(
+    done = ready.run(
         [sys.executable, "-m", "tests.scenarios.nobody", str(reachable.root), commands],
         cwd=REPOSITORY,
         capture_output=True,

@@ -244,6 +244,29 @@ def test_a_node_is_explained_with_its_place(desk: Desk) -> None:
     assert places == [3, 100, None]
 
 
+def test_what_waits_for_a_person_is_explained_with_the_command_for_it(desk: Desk) -> None:
+    desk.graph(
+        "g",
+        node("a", risk="destructive"),
+        node("b", status="blocked"),
+        node("c", depends_on=["a"]),
+        node("d"),
+        node("e"),
+    )
+    desk.put("schedule/policy.json", {"groups": {"g": {"review": True}}})
+    lease_id = desk.start("e")["lease"]["lease_id"]
+    desk.report(lease_id, "completed")
+    steps = {name: desk.status(node_id=name)["next_step"] for name in "abcde"}
+    other = "metagit_schedule_next gives the next node."
+    assert steps == {
+        "a": "A person approves it: metagit-mcp work approve a --graph-id g.",
+        "b": "It waits for a person: metagit-mcp task update b --graph-id g --status ready.",
+        "c": other,
+        "d": other,
+        "e": "A person reviews it: metagit-mcp work review e --graph-id g --accept.",
+    }
+
+
 def test_a_persons_words_stand_apart_in_an_explanation(desk: Desk) -> None:
     desk.graph("g", node("a", status="blocked", blocker_reason=HOSTILE), node("b", status=HOSTILE))
     assert desk.status(node_id="a")["explain"]["reasons"] == [{"reason": "blocked", "text": "blocked", "note": SAFE}]

@@ -114,6 +114,7 @@ def test_its_owner_is_offered_the_node_first_of_all(desk: Desk) -> None:
 
 
 NEEDS_A_PERSON: Json = {"risk": "destructive"}
+APPROVES = "A person approves it: metagit-mcp work approve a --graph-id g."
 REFUSED: list[tuple[Json, Json, type[MetagitError], str, list[str]]] = [
     ({"depends_on": ["other"]}, {}, NodeNotEligible, "dependency", ["not_ready(unfinished other)"]),
     ({"status": "blocked", "blocker_reason": "a key"}, {}, NodeNotEligible, "dependency", ["blocked"]),
@@ -155,6 +156,15 @@ def test_a_start_is_refused_with_one_word_and_every_reason(
     assert caught.value.message == f"Node a may not be started: {'; '.join(texts)}."
     # What another program runs was seen all the same.
     assert [each for each in desk.events() if each != "run_seen"] == ["session_opened"]
+
+
+@pytest.mark.parametrize(("fields", "first"), [({}, ""), (NEEDS_A_PERSON, f"{APPROVES} ")])
+def test_a_refused_start_names_the_command_that_approves_the_node(desk: Desk, fields: Json, first: str) -> None:
+    desk.graph("g", node("a", depends_on=["other"], **fields), node("other"))
+    with pytest.raises(NodeNotEligible) as caught:
+        desk.start("a")
+    way_on = "metagit_schedule_status with node_id explains it; metagit_schedule_next gives a node that may."
+    assert caught.value.hint == f"{first}{way_on}"
 
 
 def test_a_start_is_refused_where_no_slot_is_free(desk: Desk) -> None:

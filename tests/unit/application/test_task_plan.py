@@ -107,6 +107,15 @@ def test_an_outline_makes_parents_and_dependencies(desk: Desk) -> None:
     ]
 
 
+def test_a_risk_in_an_outline_waits_for_a_person(desk: Desk) -> None:
+    desk.plan("Page", outline="Sketch\nDrop the old one (risk: destructive) (after: sketch)\n")
+    rows = desk.document("tasks/graphs/page.json")["nodes"]
+    assert [(row["title"], row["depends_on"], row.get("risk")) for row in rows] == [
+        ("Sketch", [], None),
+        ("Drop the old one", ["sketch"], "destructive"),
+    ]
+
+
 @pytest.mark.parametrize("fields", [{}, {"nodes": []}, {"outline": " \n\n"}, {"goal": "Some day"}])
 def test_a_plan_without_a_node_is_refused(desk: Desk, fields: Json) -> None:
     with pytest.raises(InvalidInput, match="There is nothing to plan: no node is named") as caught:

@@ -318,6 +318,13 @@ def test_a_request_holds_the_slot_and_is_met_by_the_start() -> None:
     assert shares == Shares()
 
 
+def test_whoever_slots_are_held_for_keeps_them_all_when_one_more_is_asked() -> None:
+    shares = Shares()
+    happen(shares, SlotsHeld(at=NOON, graph_id="h", node_id="u", slots=3))
+    assert happen(shares, request()) == ("h", "u")
+    assert shares.holds == [Hold(graph_id="h", node_id="u", slots=3, at=NOON, preempts=True)]
+
+
 @pytest.mark.parametrize(("lapsed", "left"), [(True, {"h": {"u": 1}}), (False, {})])
 def test_after_the_hold_nobody_need_pause_and_only_a_new_arrival_asks_again(
     lapsed: bool,  # noqa: FBT001 - a column of the table

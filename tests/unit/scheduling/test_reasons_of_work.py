@@ -319,7 +319,7 @@ def test_time_that_passes_is_noticed_although_nothing_else_happens() -> None:
     )
     queue = WorkspaceQueue(snapshot_of(group("g", task("a"), run), policy=policy, work=state))
     for hours in (1, 2, 3, 4):
-        assert queue._quiet.until == NOW + hours * HOUR  # noqa: SLF001 - when it looks again is not in any answer
+        assert queue.quiet.until == NOW + hours * HOUR
         queue.go_on(NOW + hours * HOUR - timedelta(microseconds=1))
         assert queue.snapshot.now == NOW + (hours - 1) * HOUR
         queue.go_on(NOW + hours * HOUR)

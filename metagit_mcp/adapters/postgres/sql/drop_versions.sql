@@ -1,0 +1,1 @@
+DELETE FROM metagit_mcp.schema_version;

@@ -1,0 +1,1 @@
+LISTEN metagit_mcp;

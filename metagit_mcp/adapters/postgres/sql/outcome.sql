@@ -1,0 +1,1 @@
+SELECT pg_xact_status(%(transaction)s::text::xid8);

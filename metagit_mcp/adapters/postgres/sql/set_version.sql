@@ -1,0 +1,1 @@
+INSERT INTO metagit_mcp.schema_version (version) VALUES (%(version)s);

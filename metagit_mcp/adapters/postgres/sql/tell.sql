@@ -1,0 +1,1 @@
+SELECT pg_notify('metagit_mcp', %(stream)s::text);
