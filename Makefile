@@ -17,8 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv demo test check bench soak prove schemas docs interop bundle fmt clean \
-	format lint contracts types cover schemas-check docs-check
+.PHONY: help .venv demo test check bench soak prove schemas docs plugins interop bundle fmt clean \
+	format lint contracts types cover schemas-check docs-check plugins-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ demo: .venv ## Schedule an example workspace over MCP and show what an agent see
 test: .venv ## Run the tests that need nothing but Python; prints the ten slowest
 	@$(PYTEST) --junitxml=build/junit/test.xml $(COVER) $(ARGS)
 
-check: format lint contracts types schemas-check docs-check cover ## Everything that must hold before a commit
+check: format lint contracts types schemas-check docs-check plugins-check cover ## Everything that must hold before a commit
 
 format: .venv
 	@$(RUN) -m ruff format --check .
@@ -64,11 +64,17 @@ schemas-check: .venv
 docs-check: .venv
 	@$(if $(wildcard docs/generate.py),$(RUN) docs/generate.py --check,echo "docs/generate.py is not there: no page to check")
 
+plugins-check: .venv
+	@$(RUN) packaging/plugins/generate.py --check
+
 schemas: .venv ## Write schemas/ from the code
 	@$(RUN) -m metagit_mcp schemas export schemas
 
 docs: .venv ## Write the generated pages of docs/ from the code
 	@$(RUN) docs/generate.py
+
+plugins: .venv ## Write the plugins for agent hosts from packaging/plugins
+	@$(RUN) packaging/plugins/generate.py
 
 bench: .venv ## Measure the ratios of docs/reference/performance.md
 	@$(RUN) -m compileall -q metagit_mcp tests

@@ -1,6 +1,6 @@
 """Pack the MCPB bundle, which desktop hosts install with a click: `dist/metagit-mcp-<version>.mcpb`.
 
-It needs Node and the bundler, which `tests/interop/peer.py npm` installs; of the package it knows only the files.
+It needs Node and the bundler, which `tests.interop.install npm` puts there; of the package it knows only the files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FILES = ("pyproject.toml", "README.md", "LICENSE")
 PACKAGE = "metagit_mcp"
 NODE = ROOT / ".peer/node/node_modules/node/bin/node"
 BUNDLER = ROOT / ".peer/node/node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"
-INSTALLER = (sys.executable, ROOT / "tests/interop/peer.py", "npm")
+INSTALLER = (sys.executable, "-m", "tests.interop.install", "npm")
 
 
 def stage(folder: Path) -> None:
@@ -33,7 +33,7 @@ def main(target: Path) -> int:
     """Pack into the folder `target`; prints what was packed."""
     version = json.loads(MANIFEST.read_text(encoding="utf-8"))["version"]
     staged, bundle = ROOT / "build/mcpb", target / f"metagit-mcp-{version}.mcpb"
-    subprocess.run(INSTALLER, check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(INSTALLER, cwd=ROOT, check=True, stdin=subprocess.DEVNULL)
     stage(staged)
     target.mkdir(parents=True, exist_ok=True)
     for command in (("validate", staged / "manifest.json"), ("pack", staged, bundle)):

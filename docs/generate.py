@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from making.of_access import access_page
+from making.of_http import http_page
 from making.of_interfaces import cli_page, errors_page, tools_page
 from making.of_rules import policy_page, reasons_page, schemas_page
 from making.of_work import events_page, states_diagram, states_table
@@ -23,6 +24,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/cli.md": cli_page,
     "reference/errors.md": errors_page,
     "reference/events.md": events_page,
+    "reference/http.md": http_page,
     "reference/policy.md": policy_page,
     "reference/reasons.md": reasons_page,
     "reference/schemas.md": schemas_page,

@@ -15,13 +15,14 @@ Where to look, in two minutes:
 * What can happen to work, and what leads to what?    `domain/events.py`, `domain/transitions.py`
 * Is it allowed, and what follows from it?            `domain/decide.py`, `domain/evolve.py`
 * What does one question do from start to end?        `application/`
-* What does a use case need from the outside?         `ports.py`
+* What does a use case need from the outside?         `ports/`
 * Where is it kept, and who else may write there?     `adapters/`
 * What may be asked, and how does it look as JSON?    `wire/`, and `schemas/` in the repository
 * What does an agent see?                             `interfaces/mcp/`
+* What does an agent hear unasked?                    `interfaces/hooks/`
 * What does a person or a script see?                 `interfaces/cli/`
 * What can go wrong, under which code?                `errors.py`
-* Which parts are put together, and where?            `bootstrap.py`, told by `settings.py`
+* Which parts are put together, and where?            `bootstrap/`, told by `settings.py`
 """
 
 __version__ = "0.1.0"

@@ -11,6 +11,12 @@ def main() -> int:
     # One answer leaves too little garbage to look for; a server begins to look again by itself.
     gc.disable()
     try:
+        if sys.argv[1:2] == ["hook"]:
+            from metagit_mcp.interfaces.hooks import main as answer  # noqa: PLC0415 - it does without all the rest
+
+            ended = answer(sys.argv[2:])
+            if ended is not None:
+                return ended
         from metagit_mcp.interfaces.cli.main import main as run  # noqa: PLC0415 - an interrupt may come while it loads
 
         return run(sys.argv[1:])

@@ -252,6 +252,12 @@ class CursorTooOld(MetagitError):
     code = "CURSOR_TOO_OLD"
 
 
+class HostFileInvalid(MetagitError):
+    """A file of an agent host cannot be used as it stands."""
+
+    code = "HOST_FILE_INVALID"
+
+
 class ReadOnlyWorkspace(MetagitError):
     """The workspace cannot be written to."""
 

@@ -4,13 +4,14 @@
 alike, or end one in the middle of a write. `METAGIT_MCP_CLOCK=@FILE` reads the time from a file.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final, Literal, cast
 
-from metagit_mcp.domain.text import nearest
+from metagit_mcp.domain.text import agent_of_host, nearest
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
 
@@ -23,6 +24,9 @@ _MAX_WAIT: Final = 50
 _LONGEST_WAIT: Final = 300
 _WATCHES: Final = ("auto", "inotify", "stat")
 _WORKSPACE_VARIABLES: Final = ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT")
+_PROJECT: Final = "CLAUDE_PROJECT_DIR"
+_FOLDERS: Final = "WORKSPACE_FOLDER_PATHS"
+_PLUGIN_VARIABLES: Final = ("CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT", "CURSOR_PLUGIN_ROOT")
 # A host that knows no such variable hands `${NAME}` over as it is written in its configuration.
 _UNSET: Final = re.compile(r"\$\{[^}]*\}")
 # One `@`, and none of what ends its part of an address: else a part of the password would be read as the host.
@@ -38,15 +42,17 @@ class Settings:
     """How a process was started.
 
     `workspace` is the folder that a flag or variable (`workspace_from`) named; `project_dir` the one from which to
-    search upward, None for the current folder. `session_id` is the agent's
-    where its host names its sessions. `ledger` is the address of a PostgreSQL ledger, which may hold a password; None:
-    the ledger is a file of the workspace. `workspace_id` names it among those of other workspaces. `clock`, `ids` and
-    `fault` are the test settings.
+    search upward (`project_dir_from` named it), None for the current folder. `plugin_root` is the folder of the plugin
+    that started the process, and no project's. `session_id` is the agent's where its host names its sessions. `ledger`
+    is the address of a PostgreSQL ledger, which may hold a password; None: the ledger is a file of the workspace.
+    `workspace_id` names it among those of other workspaces. `clock`, `ids` and `fault` are the test settings.
     """
 
     workspace: str | None = None
     workspace_from: str = "--workspace"
     project_dir: str | None = None
+    project_dir_from: str = "CLAUDE_PROJECT_DIR"
+    plugin_root: str | None = None
     agent_id: str = ""
     session_id: str = ""
     max_wait_seconds: int = 50
@@ -80,16 +86,16 @@ def settings_from(
         InvalidInput: a flag or variable has a value that it cannot have; names it.
     """
     named, named_by = _workspace(environ, workspace)
-    clock = _given(environ.get("METAGIT_MCP_CLOCK"))
-    clock_file = None
-    if clock is not None and clock.startswith("@"):
-        clock_file, clock = clock[1:], None
+    start, started_from = _project_dir(environ)
+    clock = _given(environ.get("METAGIT_MCP_CLOCK")) or ""
     return Settings(
         workspace=named,
         workspace_from=named_by,
-        project_dir=_given(environ.get("CLAUDE_PROJECT_DIR")),
+        project_dir=start,
+        project_dir_from=started_from,
+        plugin_root=_plugin_root(environ),
         agent_id=_agent_id(_given(agent_id) or _given(environ.get("METAGIT_AGENT_ID")) or ""),
-        session_id=_session_id(_given(environ.get("CLAUDE_CODE_SESSION_ID")) or ""),
+        session_id=_session_id(environ),
         max_wait_seconds=_max_wait(max_wait),
         capabilities=None if capabilities is None else frozenset(capabilities),
         operator=_given(operator),
@@ -99,7 +105,7 @@ def settings_from(
         ledger=_ledger(_given(environ.get("METAGIT_LEDGER"))),
         workspace_id=_workspace_id(_given(environ.get("METAGIT_WORKSPACE_ID"))),
         clock=_clock(clock),
-        clock_file=clock_file,
+        clock_file=clock.removeprefix("@") if clock.startswith("@") else None,
         ids=_given(environ.get("METAGIT_MCP_IDS")),
         fault=_given(environ.get("METAGIT_MCP_FAULT")),
     )
@@ -115,6 +121,30 @@ def _workspace(environ: Mapping[str, str], flag: str | None) -> tuple[str | None
     return next(((path, name) for name, each in ways.items() if (path := _given(each))), (None, ""))
 
 
+def _project_dir(environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the folder that the host names as the project's, and how; Cursor lists those that it has open."""
+    folder = _given(environ.get(_PROJECT))
+    if folder is not None:
+        return folder, _PROJECT
+    first = _first_folder(_given(environ.get(_FOLDERS)) or "")
+    return (first, f"the first of {_FOLDERS}") if first else (None, _PROJECT)
+
+
+def _first_folder(text: str) -> str:
+    """Return the first path of a JSON list, or of those between commas."""
+    if not text.lstrip().startswith("["):
+        return text.partition(",")[0].strip()
+    try:
+        (first, *_) = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return first if isinstance(first, str) else ""
+
+
+def _plugin_root(environ: Mapping[str, str]) -> str | None:
+    return next((path for name in _PLUGIN_VARIABLES if (path := _given(environ.get(name)))), None)
+
+
 def _agent_id(text: str) -> str:
     if text and not _AGENT_ID.match(text):
         rule = "letters, digits and '_', '.', ':', '/', '@', '-', at most 256, beginning with a letter, digit or '_'"
@@ -122,9 +152,16 @@ def _agent_id(text: str) -> str:
     return text
 
 
-def _session_id(text: str) -> str:
-    """Return the id of the host's session if it can be an agent's; another program chose it."""
-    return text if _AGENT_ID.match(text) else ""
+def _session_id(environ: Mapping[str, str]) -> str:
+    """Return the agent of the host's session if that can be an agent's id; another program chose it.
+
+    Codex names the thread too: of a sub-agent it is another one than the session. One host in the shell of another
+    has the variables of both; those of Claude Code are always its own.
+    """
+    session, thread = (_given(environ.get(name)) or "" for name in ("CODEX_SESSION_ID", "CODEX_THREAD_ID"))
+    claude = _given(environ.get("CLAUDE_CODE_SESSION_ID"))
+    found = agent_of_host(claude) if claude else agent_of_host(session, "" if thread == session else thread)
+    return found or ""
 
 
 def _max_wait(seconds: int | None) -> int:
@@ -170,8 +207,8 @@ def _workspace_id(text: str | None) -> str | None:
     return text
 
 
-def _clock(text: str | None) -> datetime | None:
-    if text is None:
+def _clock(text: str) -> datetime | None:
+    if not text or text.startswith("@"):
         return None
     at = _in_utc(text)
     if at is None:

@@ -19,6 +19,18 @@ import time
 from pathlib import Path
 
 # What commands and the server load when they run. What an extra brings is loaded by whoever needs it.
+_ADAPTERS = (
+    "changes",
+    "decision_log",
+    "graph_store",
+    "imported_lists",
+    "host_facts",
+    "host_files",
+    "policy_file",
+    "schema_files",
+    "system",
+    "workspace_source",
+)
 _LOADED = (
     "metagit_mcp.domain",
     "metagit_mcp.wire",
@@ -26,6 +38,7 @@ _LOADED = (
     "metagit_mcp.application",
     "metagit_mcp.adapters.sqlite",
     "metagit_mcp.interfaces.cli",
+    "metagit_mcp.interfaces.hooks",
     "metagit_mcp.interfaces.mcp",
 )
 _BLOCK = 1 << 18
@@ -52,6 +65,8 @@ def main(fd: int) -> None:
 def load() -> None:
     """Import the program with all that it may import later."""
     importlib.import_module("metagit_mcp.bootstrap")
+    for name in _ADAPTERS:
+        importlib.import_module(f"metagit_mcp.adapters.{name}")
     for package in _LOADED:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)

@@ -41,6 +41,8 @@ RESOURCE_ACTS: Mapping[Kind, tuple[str, Act | None]] = {
 # What the board asks for as an MCP App.
 APP_ACTS: Mapping[str, Act] = {"metagit://board": "look_at_group", "metagit://board/graphs/{graph_id}": "look_at_group"}
 ROUTE_ACTS: Mapping[str, Act] = {
+    "/v1/next": "advise",
+    "/v1/next?preview=true": "look_at_group",
     "/v1/status": "look_at_group",
     "/v1/board": "look_at_group",
     "/v1/graphs/{graph_id:path}": "look_at_group",
@@ -79,7 +81,8 @@ def rest_rows() -> Iterator[Row]:
     """Yield resources and routes."""
     refuse_drift("RESOURCE_ACTS", RESOURCE_ACTS, get_args(Kind))
     changes = {path for path, *_ in CHANGES}
-    refuse_drift("ROUTE_ACTS", ROUTE_ACTS, ("/v1/changes", METRICS_PATH, *changes, *(path for path, _ in LOOKS)))
+    told = (path.partition("?")[0] for path in ROUTE_ACTS)
+    refuse_drift("ROUTE_ACTS", told, ("/v1/changes", METRICS_PATH, *changes, *(path for path, _ in LOOKS)))
     for uri, act in (*RESOURCE_ACTS.values(), *APP_ACTS.items()):
         yield (code(uri), *who(act))
     for path, act in ROUTE_ACTS.items():
@@ -102,8 +105,9 @@ def access_page() -> str:
         "makes a part of `builder`, whose token may end its sessions: give agents that are no parts of each other "
         "names without a slash in common. The lease of another agent is as one that is not there. A **viewer** changes "
         "nothing, and nothing is logged for it. An **operator** acts in the name of its token's subject.\n\n"
-        "Without a token there are the empty page `GET /`, `GET /healthz`, `GET /readyz` and `/v1/session`, where a "
-        "browser signs in and out. With `--no-token`, on loopback only, a caller without one is a viewer.",
+        "Without a token there are the empty page `GET /`, `GET /healthz`, `GET /readyz`, `GET /v1/openapi.json` and "
+        "`/v1/session`, where a browser signs in and out. With `--no-token`, on loopback only, a caller without one is "
+        "a viewer.",
         "## Tools",
         table(("tool", *ROLES), tool_rows()),
         "Lists, prompts and completions are everybody's with a token; only ids that a caller may know are completed.",

@@ -18,6 +18,7 @@ from metagit_mcp.interfaces.mcp.prompts import prompts
 from metagit_mcp.interfaces.mcp.tools import TOOLS, ToolEntry
 from metagit_mcp.interfaces.mcp.uris import resources, templates
 from metagit_mcp.settings import DEFAULT_TOOLSETS, TOOLSETS
+from metagit_mcp.wire.http.http_status import status_of
 from metagit_mcp.wire.portable import input_schema
 
 # --- errors ----------------------------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ def error_classes() -> list[type[errors.MetagitError]]:
 def errors_page() -> str:
     """The error codes."""
     rows = [
-        (code(each.code), told(each), "yes" if each.retryable else "no", str(EXIT_CODES[each.code]))
+        (code(each.code), told(each), yes(each.retryable), str(EXIT_CODES[each.code]), str(status_of(each.code)))
         for each in error_classes()
     ]
     return page(
@@ -44,7 +45,7 @@ def errors_page() -> str:
         "command line: `code`, `message`, `hint` (what to do now), `details` (ids, numbers and field names, never file "
         "content) and `retryable` (whether the same call may succeed later unchanged). Branch on `code`; messages may "
         "be worded anew.",
-        table(("code", "meaning", "retryable", "exit code"), rows),
+        table(("code", "meaning", "retryable", "exit code", "HTTP status"), rows),
         "`retryable` of a single error may be `false` where this table says yes: a file that is really a folder, or a "
         "link out of the workspace, stays one. Over MCP, a call of a tool that is not there is a protocol error "
         "(-32602), because the host decides which tools there are.",

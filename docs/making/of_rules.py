@@ -146,5 +146,7 @@ def schemas_page() -> str:
         "and write it. `metagit-mcp schemas export FOLDER` writes them anywhere; `metagit-mcp schemas check FOLDER` "
         "fails when a folder differs from the program. What tools list over MCP is a narrower subset of the same: no "
         "references, unions or nulls, because some hosts refuse these.",
+        "[`openapi.json`](../../schemas/openapi.json) describes the [HTTP routes](http.md), and holds the schemas that "
+        "it needs.",
         table(("schema", "of what"), rows),
     )

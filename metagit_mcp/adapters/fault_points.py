@@ -29,7 +29,11 @@ LEDGER_POINTS = (
     "ledger.appended",
     "ledger.committed",
 )
-FAULT_POINTS = (*FILE_POINTS, *LEDGER_POINTS)
+# A file of an agent host, wherever it lies.
+HOST_POINTS = tuple(f"host.{step}" for step in _REPLACING)
+# What was imported into a graph.
+IMPORT_POINTS = tuple(f"imports.{step}" for step in _REPLACING)
+FAULT_POINTS = (*FILE_POINTS, *LEDGER_POINTS, *HOST_POINTS, *IMPORT_POINTS)
 
 _armed: dict[str, Callable[[], None]] = {}
 

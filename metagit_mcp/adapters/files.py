@@ -1,4 +1,7 @@
-"""Reads and replaces whole files of the workspace; it knows nothing of what stands in them."""
+"""Reads and replaces whole files of the workspace; it knows nothing of what stands in them.
+
+`replace_at` replaces any file: whoever calls it has decided that it may be written.
+"""
 
 import contextlib
 import errno
@@ -112,20 +115,29 @@ def atomic_write(path: StrPath, raw: bytes, *, root: StrPath, kind: str, mode: i
         ReadOnlyWorkspace, StoreUnavailable, FileRefused: a write that fails before the rename leaves nothing.
     """
     target, former = locate(path, root=root)
-    folder = os.path.dirname(target)
     try:
-        with _temporary(folder, mode) as (fd, temp):
-            if former is not None:
-                _take_over(fd, former)
-            write_all(fd, raw)
-            fault(f"{kind}.temp_written")
-            os.fsync(fd)
-            fault(f"{kind}.before_rename")
-            os.replace(temp, target)
-        fault(f"{kind}.renamed")
-        _sync_folder(folder)
+        replace_at(target, raw, former=former, kind=kind, mode=mode)
     except OSError as cause:
         raise storage_error(cause, shown_name(path, root)) from cause
+
+
+def replace_at(target: str, raw: bytes, *, former: os.stat_result | None, kind: str, mode: int) -> None:
+    """Replace the file at a resolved path, or make it; `former` is what stands there. The rest as `atomic_write`.
+
+    Raises:
+        OSError: before the rename, which leaves nothing, or for the folder after it.
+    """
+    folder = os.path.dirname(target)
+    with _temporary(folder, mode) as (fd, temp):
+        if former is not None:
+            _take_over(fd, former)
+        write_all(fd, raw)
+        fault(f"{kind}.temp_written")
+        os.fsync(fd)
+        fault(f"{kind}.before_rename")
+        os.replace(temp, target)
+    fault(f"{kind}.renamed")
+    _sync_folder(folder)
 
 
 def create_whole(path: StrPath, raw: bytes, *, root: StrPath, mode: int = 0o600) -> None:

@@ -44,6 +44,15 @@ class GraphFileStore:
             unlisted = follow_up(lambda: list_graph(root, graph_id, revised))
             return unlisted + follow_up(lambda: _keep(root, known, graph_id, raw))
 
+    def peek(self, graph_id: str) -> Json | None:
+        """Return the graph with our kept fields in it, as `revise` would give it; creates nothing.
+
+        Raises:
+            GraphInvalid: the file that is there cannot be used.
+        """
+        former = _read(f"{self._root}/{GRAPHS}/{graph_id}.json", self._root, graph_id)
+        return None if former is None else _with_kept(former, read_kept(self._root).nodes(graph_id))
+
 
 def _read(path: str, root: str, graph_id: str) -> Json | None:
     try:

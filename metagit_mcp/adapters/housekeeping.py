@@ -18,6 +18,7 @@ from metagit_mcp.adapters.layout import (
     EVENTS,
     GRAPHS,
     IDENTITY,
+    IMPORTS,
     INDEX,
     KEPT,
     METAGIT,
@@ -46,7 +47,7 @@ _LOGS: Final = (
     (TASK_EVENTS, "events", 0o644),
 )
 # Wherever a whole file is written.
-_WRITTEN: Final = ("", METAGIT, TASKS, GRAPHS, SCHEDULE, EVENTS)
+_WRITTEN: Final = ("", METAGIT, TASKS, GRAPHS, SCHEDULE, IMPORTS, EVENTS)
 
 
 class WorkspaceHousekeeping:

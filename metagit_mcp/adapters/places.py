@@ -46,9 +46,13 @@ def _located(path: str, root: str) -> tuple[str, os.stat_result | None]:
     if stat.S_ISLNK(found.st_mode):
         real, found = _followed(real, path, root)
     if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
-        raise FileRefused(shown_name(path, root), f"is not a regular file but {kind}")
+        raise FileRefused(shown_name(path, root), f"is not a regular file but {kind_of(found.st_mode)}")
     return real, found
+
+
+def kind_of(mode: int) -> str:
+    """Return in words what a file is that is no regular one."""
+    return _KINDS.get(stat.S_IFMT(mode), "something else")
 
 
 def real_folder(folder: str, *, root: str, asked: str = "") -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from metagit_mcp.adapters.refusals import storage_error
 from metagit_mcp.errors import SchemaMismatch
-from metagit_mcp.wire.schemas import SUFFIX, schema_files
+from metagit_mcp.wire.schemas import OPENAPI, SUFFIX, schema_files
 
 
 def export_schemas(folder: str) -> list[str]:
@@ -32,9 +32,8 @@ def check_schemas(folder: str) -> list[str]:
     """
     wanted = schema_files()
     try:
-        found = {
-            path.name: path.read_text(encoding="utf-8", errors="replace") for path in Path(folder).glob("*" + SUFFIX)
-        }
+        paths = [*Path(folder).glob("*" + SUFFIX), *Path(folder).glob(OPENAPI)]
+        found = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths}
     except OSError as cause:
         raise storage_error(cause, folder) from cause
     wrong = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))

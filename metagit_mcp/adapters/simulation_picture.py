@@ -52,7 +52,7 @@ class SimulationArtist:
             from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - as above
             from matplotlib.figure import Figure  # noqa: PLC0415 - as above
         except ImportError:
-            hint = "pip install 'metagit-mcp[plot]', or leave --svg out."
+            hint = "pipx install --force '/path/to/clone[plot]', or leave --svg out."
             raise InvalidInput("--svg needs matplotlib, which is not installed", hint=hint, field="svg") from None
         self._mpl, self._figure, self._canvas = mpl, Figure, FigureCanvasSVG
 

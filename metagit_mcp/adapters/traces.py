@@ -67,7 +67,7 @@ class Traces:
         try:
             provider = _provider(self._exporter())
         except ImportError:
-            self._say("spans need more: pip install 'metagit-mcp[telemetry]'")
+            self._say("spans need more: pipx install --force '/path/to/clone[telemetry]'")
             return
         while (call := self._waiting.get()) is not None:
             _make_span(provider, call)

@@ -12,30 +12,44 @@ from typing import Final
 from metagit_mcp.adapters.files import TEMP_PREFIX, TEMP_SUFFIX, create_whole, make_folder, read_regular
 from metagit_mcp.adapters.layout import GRAPHS, MANIFEST, METAGIT, SCHEDULE, TASKS
 from metagit_mcp.adapters.refusals import storage_error
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
-from metagit_mcp.wire.status_answers import WorkspacePlace
 
 _HINT: Final = "Pass --workspace PATH or set METAGIT_WORKSPACE, or make a workspace here with: metagit-mcp init"
+_PLUGIN_HINT: Final = (
+    "A plugin's server does not know the project's folder. Set METAGIT_WORKSPACE=/path/of/the/project in its "
+    "environment, or pass --workspace PATH; for Codex, give the project a server of its own, there: "
+    "metagit-mcp config codex --write"
+)
 _UMBRELLA: Final = re.compile(rb"^kind:[ \t]*(['\"]?)umbrella\1[ \t]*(#.*)?\r?$", re.MULTILINE)
 _MANIFEST_LIMIT: Final = 1024 * 1024
 _LINK_LIMIT: Final = 64 * 1024
 
 
-def find_workspace(path: str | None, named_by: str, project_dir: str | None) -> WorkspacePlace:
+def find_workspace(
+    path: str | None,
+    named_by: str,
+    project_dir: str | None,
+    *,
+    started_from: str = "CLAUDE_PROJECT_DIR",
+    plugin_root: str | None = None,
+) -> WorkspacePlace:
     """Return the workspace that was named, or else the one that is found upward from a folder.
 
     Args:
         path: a folder that a flag or variable named; None to search.
         named_by: what named it, such as `--workspace`.
-        project_dir: `CLAUDE_PROJECT_DIR`, from which to search upward; the current folder if it is none.
+        project_dir: from which to search upward; the current folder if it is none.
+        started_from: what named the project's folder.
+        plugin_root: the folder of the plugin that started this process. Whoever starts in it knows no project.
 
     Raises:
         WorkspaceNotFound: with what to pass, and how to make one.
     """
     if path is not None:
         return _named(path, named_by)
-    start, started_from = _start(project_dir)
+    start, started_from = _start(project_dir, started_from)
     folders, above = list(_upward(start)), set(_parents(os.path.realpath(start)))
     for what, is_it in _KINDS.items():
         for folder in folders:
@@ -43,12 +57,20 @@ def find_workspace(path: str | None, named_by: str, project_dir: str | None) -> 
                 way = "" if folder in above else " by way of the main checkout of its git worktree"
                 chosen_by = f"nearest folder with {what}, upward from {started_from}{way}"
                 return WorkspacePlace(path=folder, chosen_by=chosen_by)
-    raise WorkspaceNotFound(f"No metagit workspace upward from {shown(start)}.", hint=_HINT, start=start)
+    raise _not_found(start, plugin_root)
 
 
-def _start(project_dir: str | None) -> tuple[str, str]:
+def _not_found(start: str, plugin_root: str | None) -> WorkspaceNotFound:
+    real = os.path.realpath(start)
+    if plugin_root is None or os.path.realpath(plugin_root) not in _parents(real):
+        return WorkspaceNotFound(f"No metagit workspace upward from {shown(start)}.", hint=_HINT, start=start)
+    message = f"No metagit workspace upward from {shown(start)}, which is a folder of a plugin and of no project."
+    return WorkspaceNotFound(message, hint=_PLUGIN_HINT, start=start)
+
+
+def _start(project_dir: str | None, named_by: str) -> tuple[str, str]:
     if project_dir is not None and os.path.isdir(project_dir):
-        return project_dir, "CLAUDE_PROJECT_DIR"
+        return project_dir, named_by
     try:
         return os.getcwd(), "the current folder"
     except OSError:

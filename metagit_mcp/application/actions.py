@@ -1,11 +1,13 @@
 """A command under an action id: carried out once, and answered alike ever after (work.md §1). Knows no command."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from metagit_mcp.application.turn import Turn
 from metagit_mcp.domain.events import CommandAnswered
+from metagit_mcp.domain.instant import instant_text
+from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import ActionIdCollision
 from metagit_mcp.wire.codec import adapter, line
 
@@ -46,6 +48,21 @@ def once(
         )
     answer_again: A = adapter(shape).validate_json(known.reply)
     return answer_again
+
+
+def ended_since(state: LedgerState, action_id: str | None, lease_ids: Iterable[str]) -> tuple[str, ...]:
+    """Return a warning for each lease of a reply that is no more: only a first reply, given again, has such."""
+    return tuple(
+        f"This is the first reply under action id {action_id}: lease {lease_id} has ended since"
+        f"{_how(state, lease_id)}. Ask again under a new action id."
+        for lease_id in lease_ids
+        if lease_id not in state.leases
+    )
+
+
+def _how(state: LedgerState, lease_id: str) -> str:
+    closed = state.closed.get(lease_id)
+    return "" if closed is None else f" ({closed.closure}), at {instant_text(closed.closed_at)}"
 
 
 def _digest(request: Any) -> str:  # noqa: ANN401 - any request

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from metagit_mcp.application.finding import usable_graph
+from metagit_mcp.application.rows import instant_of, row_id
 from metagit_mcp.domain.graph import cycle_text, structure
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
@@ -19,11 +20,6 @@ _LONGEST_SLUG: Final = 60
 _NAMED: Final = 5
 _RISKS: Final = (None, "none", "reversible", "external", "high_risk", "destructive")
 _APPROVALS: Final = (None, "not_required", "policy_required", "human_required")
-
-
-def instant_of(now: datetime) -> str:
-    """Return an instant as graph files hold it: ISO 8601 with microseconds and offset."""
-    return now.isoformat()
 
 
 class FreshIds:
@@ -66,12 +62,6 @@ def rows_of(graph_id: str, record: Json) -> list[Any]:
         hint = "Mend the file; other graphs go on."
         raise GraphInvalid(f"graph {graph_id}: nodes: must be a list", hint=hint, graph_id=graph_id)
     return list(rows or ())
-
-
-def row_id(row: object) -> str | None:
-    """Return the id of a node row as the file is read; None when it has none."""
-    node_id = row.get("node_id") if isinstance(row, dict) else None
-    return node_id.strip() if isinstance(node_id, str) else None
 
 
 def new_graph(graph_id: str, title: str, goal: str, now: datetime) -> Json:

@@ -32,6 +32,7 @@ from metagit_mcp.application.pictures import graph_picture
 from metagit_mcp.application.records import pause_records
 from metagit_mcp.application.standing import merge_pressures, node_counts, reason_counts
 from metagit_mcp.domain.decision import LoggedDecision
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.ports import DecisionLog, Waits
 from metagit_mcp.scheduling.cycle import census
 from metagit_mcp.wire.board_answers import (
@@ -42,7 +43,6 @@ from metagit_mcp.wire.board_answers import (
     GraphPicture,
     PictureRequest,
 )
-from metagit_mcp.wire.status_answers import WorkspacePlace
 
 _RUNNING_SHOWN: Final = 200
 _LOST_SHOWN: Final = 50

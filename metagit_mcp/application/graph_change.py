@@ -6,19 +6,18 @@ from typing import Any
 from metagit_mcp.application.authoring import (
     FreshIds,
     checked,
-    instant_of,
     new_graph,
     new_node,
     outlined,
     planned,
-    row_id,
     rows_of,
 )
+from metagit_mcp.application.rows import instant_of, row_id
 from metagit_mcp.domain.text import is_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import GraphExists, InvalidInput
 from metagit_mcp.wire.outline import OutlineItem, parse_outline
-from metagit_mcp.wire.requests import TaskPlanRequest
+from metagit_mcp.wire.requests import TaskPlanRequest, refuse_blank
 
 Json = dict[str, Any]
 # Room for `.json.lock` in a file name of 255 bytes.
@@ -52,16 +51,26 @@ def graph_plan(request: TaskPlanRequest) -> GraphPlan:
     """
     if request.nodes is not None and request.outline is not None:
         raise InvalidInput("Pass nodes or outline, not both.", field="outline")
-    graph_id = request.graph_id or FreshIds().made_from(request.title)
-    if not is_id(graph_id) or len(graph_id.encode()) > _LONGEST_GRAPH_ID_BYTES:
-        raise InvalidInput("graph_id: cannot be the name of a file", field="graph_id")
-    if graph_id.startswith("."):
-        raise InvalidInput("graph_id: begins with a dot, and hidden files are no graphs", field="graph_id")
+    refuse_blank(request.title)
+    graph_id = file_id(request.graph_id or FreshIds().made_from(request.title))
     outline = parse_outline(request.outline or "")
     if not outline and not request.nodes:
         hint = 'Pass an outline, one task a line, or nodes: [{"title": "Build it"}].'
         raise InvalidInput("There is nothing to plan: no node is named.", hint=hint, field="nodes")
     return GraphPlan(graph_id=graph_id, request=request, outline=outline)
+
+
+def file_id(graph_id: str) -> str:
+    """Return the id of a graph that a file can have.
+
+    Raises:
+        InvalidInput: no file can.
+    """
+    if not is_id(graph_id) or len(graph_id.encode()) > _LONGEST_GRAPH_ID_BYTES:
+        raise InvalidInput("graph_id: cannot be the name of a file", field="graph_id")
+    if graph_id.startswith("."):
+        raise InvalidInput("graph_id: begins with a dot, and hidden files are no graphs", field="graph_id")
+    return graph_id
 
 
 def planned_graph(plan: GraphPlan, record: Json | None, now: datetime) -> PlannedGraph:
@@ -76,7 +85,9 @@ def planned_graph(plan: GraphPlan, record: Json | None, now: datetime) -> Planne
     if record is not None and request.graph_id is None:
         hint = f"Pass graph_id={graph_id} to add to it, or choose another title."
         raise GraphExists(f"There is a graph {graph_id} already.", hint=hint, graph_id=graph_id)
-    base = record or new_graph(graph_id, request.title, request.goal or "", now)
+    # The task graph tools refuse a graph without a goal, and every command with it.
+    goal = request.goal if request.goal and request.goal.strip() else request.title
+    base = record or new_graph(graph_id, request.title, goal, now)
     rows = rows_of(graph_id, base)
     taken = [name for row in rows if (name := row_id(row)) is not None]
     fresh = planned(request.nodes or (), taken) if request.outline is None else outlined(plan.outline, taken)

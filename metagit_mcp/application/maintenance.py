@@ -11,12 +11,12 @@ from metagit_mcp.application.current import Current
 from metagit_mcp.application.loose_ends import LooseEnds
 from metagit_mcp.application.shared import Shared
 from metagit_mcp.application.soundness import Soundness
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.ports import EventStore, Fault, Housekeeping, Ids, Offload
 from metagit_mcp.wire.diagnosis import DoctorAnswer, DoctorFinding
-from metagit_mcp.wire.status_answers import WorkspacePlace
 
 T = TypeVar("T")
 Look = Callable[[], Awaitable[Sequence[Fault]]]

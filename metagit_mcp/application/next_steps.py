@@ -119,7 +119,8 @@ def _nothing(counted: Census, graphs: Collection[LoadedGraph]) -> str:
     parts = [f"a person must mend {graph_file(each.graph_id)}" for each in graphs if each.graph is None][:_NAMED]
     left = {kind: nodes for kind, nodes in counted.not_eligible.items() if nodes and kind != "finished"}
     parts += [f"{nodes} {kind}: {_HELP[kind]}" for kind, nodes in sorted(left.items())]
-    return "Nothing can be started now. " + "; ".join(parts) + "."
+    said = "; ".join(parts)
+    return "Nothing can be started now. " + said[:1].upper() + said[1:] + "."
 
 
 def is_all_finished(counted: Census, graphs: Collection[LoadedGraph]) -> bool:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from metagit_mcp.application.authoring import checked, instant_of, refuse_lowering, row_id, rows_of
+from metagit_mcp.application.authoring import checked, refuse_lowering, rows_of
 from metagit_mcp.application.finding import usable_graph, usable_policy
+from metagit_mcp.application.rows import instant_of, row_id
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_agent_id, shown_name

@@ -15,6 +15,7 @@ from metagit_mcp.application.own_version import own_version
 from metagit_mcp.application.shared import View
 from metagit_mcp.application.standing import status_answer, without_passing_time
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.errors import InvalidInput, MetagitError
@@ -25,7 +26,7 @@ from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.scheduling.tally import Census
 from metagit_mcp.wire.requests import NextRequest, StatusRequest
 from metagit_mcp.wire.responses import NextAnswer, ReasonCount
-from metagit_mcp.wire.status_answers import StatusAnswer, WorkspacePlace
+from metagit_mcp.wire.status_answers import StatusAnswer
 
 _FULL_UP_TO = 3
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Schedule:
         return bool(plan(view.queue, asker, 1, request.graph_id).picks)
 
     async def _claimed(self, request: NextRequest, *, is_first: bool) -> NextAnswer:
-        from metagit_mcp.application.actions import once  # noqa: PLC0415 - the decider is loaded by the first command
+        from metagit_mcp.application.actions import ended_since, once  # noqa: PLC0415 - with the decider, by a command
 
         taken: list[ScheduleDecision] = []
         claims = self._claims()
@@ -142,9 +143,14 @@ class Schedule:
             asker = claims.asker(turn, view, claims.agent_of(request.agent_id))
             return _answer(view, request, census(view.queue, asker, request.graph_id), claimed)
 
+        def act_once(turn: "Turn") -> NextAnswer:
+            answer = once(turn, request.action_id, request, NextAnswer, lambda: act(turn), is_kept=_took)
+            leases = (each.lease.lease_id for each in answer.decisions if each.lease is not None)
+            return _warned(answer, ended_since(turn.state, request.action_id, leases))
+
         graph_id = request.graph_id
         answer, warnings = await self._current.command(
-            lambda turn: once(turn, request.action_id, request, NextAnswer, lambda: act(turn), is_kept=_took),
+            act_once,
             graph_id_of=None if graph_id is None else lambda _: graph_id,
             follow_up=lambda answer: self._log_taken(answer.state_version, taken),
         )
@@ -209,8 +215,10 @@ class Schedule:
             before = now
             await self._sleep(_STATUS_EVERY_S)
 
-    async def count_runnable(self, graph_id: str | None) -> int:
-        """Return how many nodes the caller could start now.
+    async def count_runnable(
+        self, graph_id: str | None, agent_id: str | None = None, capabilities: Sequence[str] | None = None
+    ) -> int:
+        """Return how many nodes the caller, or another agent, could start now, each by itself.
 
         Raises:
             PolicyInvalid, GraphNotFound, GraphInvalid: there is nothing to count.
@@ -219,7 +227,7 @@ class Schedule:
             view = await self._current.view()
             if group_id is not None:
                 usable_graph(view.image.graphs, group_id)
-        return census(view.queue, self._asker(view, None, None), group_id).runnable
+        return census(view.queue, self._asker(view, agent_id, capabilities), group_id).runnable
 
     async def mermaid(self, graph_id: str | None) -> str:
         """Return one graph, or all active ones and those that cannot be read, as a Mermaid flowchart in waves.

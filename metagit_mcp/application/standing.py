@@ -13,6 +13,7 @@ from metagit_mcp.application.records import pause_records
 from metagit_mcp.application.shared import View
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.instant import Instant, instant_text
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.share_events import HoldEnded
@@ -37,7 +38,6 @@ from metagit_mcp.wire.status_answers import (
     StatusAnswer,
     StatusCounts,
     WaitingNode,
-    WorkspacePlace,
 )
 
 _PERSONS_SHOWN = 20

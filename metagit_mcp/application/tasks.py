@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from metagit_mcp.application.authoring import row_id
 from metagit_mcp.application.caller import Caller, asked, looking
 from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import find_node, usable_graph
@@ -13,6 +12,7 @@ from metagit_mcp.application.graph_change import GraphPlan, PlannedGraph, graph_
 from metagit_mcp.application.next_steps import approve_command
 from metagit_mcp.application.node_change import revised_node
 from metagit_mcp.application.records import graph_record, node_record
+from metagit_mcp.application.rows import row_id
 from metagit_mcp.application.write_back import TASK_EVENTS, projected
 from metagit_mcp.domain.approval import is_approved, needed_epoch, needs_approval
 from metagit_mcp.domain.decision import SchedulerEvent
@@ -66,7 +66,7 @@ class Tasks:
         """
         with asked(self._caller, "plan_work", request.graph_id) as graph_id:
             plan = graph_plan(request if graph_id == request.graph_id else replace(request, graph_id=graph_id))
-        _refuse_fed(await self._current.image(), plan.graph_id)
+        refuse_fed(await self._current.image(), plan.graph_id)
         made, warnings = await self._offload(lambda: self._planned(plan, self._clock.now()))
         loaded = usable_graph((await self._current.image()).graphs, plan.graph_id)
         return TaskPlanAnswer(
@@ -116,7 +116,7 @@ class Tasks:
         with asked(self._caller, "plan_work", request.graph_id) as group_id:
             loaded, before = find_node(image.graphs, request.node_id, group_id)
         self._caller.named(request.agent_id)
-        _refuse_fed(image, loaded.graph_id)
+        refuse_fed(image, loaded.graph_id)
         if request.status == "running" and request.agent_id is None and self._caller.agent_id:
             request = replace(request, agent_id=self._caller.agent_id)
         self._refuse_self_approval(image, loaded.graph_id, before, request)
@@ -247,7 +247,7 @@ class Tasks:
         return node_record(loaded.graph_id, node)
 
 
-def _refuse_fed(image: WorkspaceImage, graph_id: str) -> None:
+def refuse_fed(image: WorkspaceImage, graph_id: str) -> None:
     """Refuse to write down what a Group's own log says.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from metagit_mcp.application.actions import once
+from metagit_mcp.application.actions import ended_since, once
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.claims import Claims
 from metagit_mcp.application.current import Current
@@ -33,6 +33,7 @@ from metagit_mcp.scheduling.cycle import unsettled
 from metagit_mcp.wire.requests import GivenUsage, WorkReportRequest, WorkStartRequest
 from metagit_mcp.wire.responses import WorkReportAnswer, WorkStandingAnswer, WorkStartAnswer
 
+L = TypeVar("L", WorkStartAnswer, WorkReportAnswer)
 R = TypeVar("R", WorkStartAnswer, WorkReportAnswer, WorkStandingAnswer)
 
 
@@ -63,12 +64,13 @@ class Work:
         self._caller.named(request.agent_id)
         # The same call of another agent is another command.
         known = replace(request, agent_id=self._claims.agent_of(request.agent_id))
+
+        def act(turn: Turn) -> WorkStartAnswer:
+            answer = once(turn, known.action_id, known, WorkStartAnswer, lambda: self._claims.start(turn, known))
+            return _honest(turn, known.action_id, answer)
+
         with about_group(request.graph_id or ""):
-            return await self._in_turn(
-                lambda turn: once(
-                    turn, known.action_id, known, WorkStartAnswer, lambda: self._claims.start(turn, known)
-                )
-            )
+            return await self._in_turn(act)
 
     async def report(self, request: WorkReportRequest) -> WorkReportAnswer:
         """Say how the work under a lease stands; needs neither policy nor graph file.
@@ -82,7 +84,8 @@ class Work:
 
         def act(turn: Turn) -> WorkReportAnswer:
             self._refuse_foreign_lease(turn.state, request.lease_id)
-            return once(turn, request.action_id, request, WorkReportAnswer, lambda: _reported(turn, request))
+            answer = once(turn, request.action_id, request, WorkReportAnswer, lambda: _reported(turn, request))
+            return _honest(turn, request.action_id, answer)
 
         return await self._in_turn(act)
 
@@ -143,6 +146,12 @@ class Work:
         return await self._in_turn(
             lambda turn: _stood(turn, (node_id, graph_id), by, lambda found, node: _retry_of(turn, (found, node), by))
         )
+
+
+def _honest(turn: Turn, action_id: str | None, answer: L) -> L:
+    """Return an answer with a warning where its lease has ended since it was first given."""
+    more = ended_since(turn.state, action_id, () if answer.lease is None else (answer.lease.lease_id,))
+    return replace(answer, warnings=answer.warnings + more) if more else answer
 
 
 def _retry_of(turn: Turn, key: NodeKey, by: str) -> RetryWork:

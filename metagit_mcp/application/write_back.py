@@ -7,8 +7,8 @@ remembered: whoever comes next finds the same rows due, and writes the same.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from metagit_mcp.application.authoring import instant_of, row_id
 from metagit_mcp.application.ledger import Ledger
+from metagit_mcp.application.rows import instant_of, row_id
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.projection import is_due, projection
 from metagit_mcp.domain.state import LedgerState

@@ -111,7 +111,7 @@ def _refuse_second_server(session: Session, command: Enter, now: Instant, last_a
         return
     raise AuthStaleSession(
         f"Another server claims as {session.agent_id}, session {session.epoch}.",
-        hint="Start without --agent-id, or pass new_session=true if the other one is dead.",
+        hint="Start without --agent-id and METAGIT_AGENT_ID, or pass new_session=true if the other one is dead.",
         agent_id=session.agent_id,
         session_epoch=session.epoch,
     )

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Any
 
-from annotated_types import Interval
-
+from metagit_mcp.domain.bounds import Interval
 from metagit_mcp.domain.tasks import Name, Risk
 from metagit_mcp.domain.value import value
 

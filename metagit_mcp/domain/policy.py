@@ -10,8 +10,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Annotated, Final, Literal, get_args
 
-from annotated_types import Interval
-
+from metagit_mcp.domain.bounds import Interval
 from metagit_mcp.domain.limits import (
     AgentPolicy,
     DisclosurePolicy,
@@ -27,7 +26,7 @@ from metagit_mcp.domain.tasks import Name
 from metagit_mcp.domain.value import value
 
 MICRO: Final = 1_000_000
-# allow_inf_nan stands in the field metadata: annotated_types has no word for "finite".
+# allow_inf_nan stands in the field metadata: the bounds have no word for "finite".
 _FINITE: Final = {"ge": 0, "le": 1_000_000, "allow_inf_nan": False}
 
 

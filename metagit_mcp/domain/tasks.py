@@ -1,6 +1,6 @@
 """The task graph as it stands on disk (RFC-0008 shape plus our optional fields). Knows no file and no policy.
 
-These dataclasses are the wire types too: bounds are `annotated_types` or plain field metadata that pydantic reads.
+These dataclasses are the wire types too: bounds are those of `bounds.py` or plain field metadata that pydantic reads.
 """
 
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from annotated_types import Interval, MinLen
-
+from metagit_mcp.domain.bounds import Interval, MinLen
 from metagit_mcp.domain.text import ID_PATTERN
 from metagit_mcp.domain.value import value
 

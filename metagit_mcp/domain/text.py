@@ -83,3 +83,21 @@ def known_word(word: str, known: Collection[str]) -> str:
 def is_agent_id(text: str) -> bool:
     """Say whether `text` may name an agent, at most 256 characters."""
     return len(text) <= LONGEST_ID + 1 and bool(re.match(AGENT_PATTERN + r"(?!\n)", text))
+
+
+def agent_of_host(session: str, part: str = "") -> str | None:
+    """Return the agent of a host's session, or of a part of it: `SESSION/PART`. None: the session can be no agent's id.
+
+    A part that cannot stand in an id is told by its digest: as its session it would take that one's work for its own.
+    """
+    session, part = session.strip(), part.strip()
+    if not is_agent_id(session):
+        return None
+    if not part:
+        return session
+    name = f"{session}/{part}"
+    if not is_agent_id(name):
+        from hashlib import sha256  # noqa: PLC0415 - hosts rarely name anything like this
+
+        name = f"{session}/x-{sha256(part.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return name if is_agent_id(name) else None

@@ -12,16 +12,30 @@ def value(cls: type[T]) -> type[T]:
     """Make `cls` a frozen, slotted, keyword-only dataclass, compared by its fields.
 
     One that is derived from nothing is filled in a third of the time that `frozen=True` takes, which goes around
-    `__setattr__` for each field: a claim makes some seventy values. It is also made in less time, at each start.
+    `__setattr__` for each field: a claim makes some seventy values. Its methods are written when the first one is
+    called: a run uses a few of the hundreds of classes that it loads, and to write them all was half of a start.
     """
     if cls.__bases__ != (object,):
         return dataclass(frozen=True, slots=True, kw_only=True)(cls)
-    made: Any = dataclass(slots=True, kw_only=True, unsafe_hash=True, init=False)(cls)
-    made.__init__ = _filling(made)
+    made: Any = dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(cls)
+    for name, write in _METHODS.items():
+        setattr(made, name, _later(made, name, write))
     made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
-    made.__setstate__ = _fill_copy
+    made.__setstate__, made.__repr__ = _fill_copy, _repr
     frozen: type[T] = made
     return frozen
+
+
+def _later(made: type[Any], name: str, write: "Callable[[type[Any]], Callable[..., Any]]") -> Callable[..., Any]:
+    """Return a method that puts the written one into its place when it is called first."""
+
+    def first(self: object, *given: object, **named: object) -> Any:  # noqa: ANN401 - whatever the method returns
+        method = write(made)
+        method.__name__, method.__qualname__ = name, f"{made.__qualname__}.{name}"
+        setattr(made, name, method)
+        return method(self, *given, **named)
+
+    return first
 
 
 def _filling(made: type[Any]) -> Callable[..., None]:
@@ -38,7 +52,6 @@ def _filling(made: type[Any]) -> Callable[..., None]:
     text = f"def __init__(self{', *' if each else ''}{asked}):\n " + "\n ".join(body)
     exec(text, known)  # noqa: S102 - the names of fields only, as `dataclass` does it
     init: Callable[..., None] = known["__init__"]
-    init.__qualname__ = f"{made.__qualname__}.__init__"
     return init
 
 
@@ -54,6 +67,35 @@ def _filled(field: "Field[Any]", known: dict[str, Any]) -> tuple[str, str]:
     return f"{name}=_default_{name}", f"self.{name} = {name}"
 
 
+def _comparing(made: type[Any]) -> Callable[..., Any]:
+    """Return the `__eq__` of a value: of the same class, with the same fields."""
+    mine, others = _listed(made, "self"), _listed(made, "other")
+    body = f"return ({mine}) == ({others}) if other.__class__ is self.__class__ else NotImplemented"
+    return _written(f"def method(self, other):\n {body}")
+
+
+def _hashing(made: type[Any]) -> Callable[..., Any]:
+    """Return the `__hash__` of a value, made of those of its fields."""
+    return _written(f"def method(self):\n return hash(({_listed(made, 'self')}))")
+
+
+def _listed(made: type[Any], of: str) -> str:
+    return "".join(f"{of}.{field.name}, " for field in fields(made) if field.compare)
+
+
+def _written(text: str) -> Callable[..., Any]:
+    known: dict[str, Any] = {}
+    exec(text, known)  # noqa: S102 - the names of fields only, as above
+    method: Callable[..., Any] = known["method"]
+    return method
+
+
+def _repr(self: object) -> str:
+    told = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr)  # type: ignore[arg-type]  # a value is a dataclass
+    return f"{type(self).__qualname__}({', '.join(told)})"
+
+
+_METHODS: Final = {"__init__": _filling, "__eq__": _comparing, "__hash__": _hashing}
 _CHANGING: Final[dict[type[Any], Callable[..., Any]]] = {}
 
 

@@ -8,8 +8,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from annotated_types import Interval
-
+from metagit_mcp.domain.bounds import Interval
 from metagit_mcp.domain.feeds import FedItem
 from metagit_mcp.domain.instant import Expiry
 from metagit_mcp.domain.policy import PriorityClass

@@ -1,13 +1,18 @@
-"""Between bytes and core values: one cached pydantic adapter per type, errors in our own words. Knows no file."""
+"""Between bytes and core values: one cached pydantic adapter per type, errors in our own words. Knows no file.
+
+pydantic is loaded by the first text that needs it: what is plain and short is read without it (`exact.py`).
+"""
 
 import re
+import sys
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, from_json, to_json
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from metagit_mcp.domain.text import AGENT_PATTERN, ANY_ID_PATTERN, ID_PATTERN
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic_core import ErrorDetails
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -16,14 +21,42 @@ _BOM = b"\xef\xbb\xbf"
 _LONGEST_INT = 1000
 
 
-_ADAPTERS: Final[dict[type[Any], TypeAdapter[Any]]] = {}
+_ADAPTERS: Final[dict[type[Any], "TypeAdapter[Any]"]] = {}
+# Beyond that pydantic has made up for the time that it takes to load.
+_READ_EXACTLY: Final = 1024 * 1024
+_left_to_read = [_READ_EXACTLY]
 
 
-def adapter(shape: type[T]) -> TypeAdapter[T]:
+def adapter(shape: type[T]) -> "TypeAdapter[T]":
     """Return the adapter of a dataclass, built at first use (0.4 to 1.4 ms each)."""
     if shape not in _ADAPTERS:
+        from pydantic import TypeAdapter  # noqa: PLC0415 - it takes longer to load than most of what a hook does
+
         _ADAPTERS[shape] = TypeAdapter(shape)
     return _ADAPTERS[shape]
+
+
+def refusal() -> "type[ValidationError]":
+    """Return the class of what an adapter raises: in an `except` it is asked for only when something was raised."""
+    from pydantic_core import ValidationError  # noqa: PLC0415 - as above
+
+    return ValidationError
+
+
+def validated(shape: type[T], raw: bytes) -> T:
+    """Return the value of `shape` in a JSON text, as its adapter reads it.
+
+    Raises:
+        ValidationError: it is none.
+    """
+    if "pydantic" not in sys.modules and len(raw) <= _left_to_read[0]:
+        from metagit_mcp.wire.exact import exact  # noqa: PLC0415 - as above
+
+        _left_to_read[0] -= len(raw)
+        found = exact(shape, raw)
+        if found is not None:
+            return found
+    return adapter(shape).validate_json(raw)
 
 
 def plain(item: object) -> Json:
@@ -39,11 +72,15 @@ def line(item: object) -> bytes:
 
 def compact(record: Mapping[str, Any]) -> bytes:
     """Return a JSON object as one compact line of UTF-8."""
+    from pydantic_core import to_json  # noqa: PLC0415 - as above
+
     return to_json(record)
 
 
 def ascii_line(record: Mapping[str, Any]) -> bytes:
     """Return a JSON object as one compact line of ASCII."""
+    from pydantic_core import to_json  # noqa: PLC0415 - as above
+
     return to_json(record, ensure_ascii=True)
 
 
@@ -53,6 +90,8 @@ def parse_json(raw: bytes) -> object:
     Raises:
         ValueError: with the position, never with the content.
     """
+    from pydantic_core import from_json  # noqa: PLC0415 - as above
+
     return from_json(raw.removeprefix(_BOM), allow_inf_nan=False)
 
 
@@ -84,7 +123,7 @@ def has_bom(raw: bytes) -> bool:
     return raw.startswith(_BOM)
 
 
-def first_problem(error: ValidationError) -> tuple[str, str]:
+def first_problem(error: "ValidationError") -> tuple[str, str]:
     """Return the field path and the rule of the first error, without the offending input."""
     return problem(error.errors(include_url=False, include_input=False)[0])
 
@@ -105,7 +144,7 @@ _RULES: Final = {
 }
 
 
-def problem(detail: ErrorDetails) -> tuple[str, str]:
+def problem(detail: "ErrorDetails") -> tuple[str, str]:
     """Return one pydantic error as (field path, rule). The path uses slashes: `nodes/3/priority`."""
     # A bad key of a map is named by its map, its text and a mark.
     path = detail["loc"][:-1] if detail["loc"][1:] and detail["loc"][-1] == "[key]" else detail["loc"]

@@ -12,13 +12,20 @@ from hashlib import sha1
 from itertools import islice
 from typing import Any, Final
 
-from pydantic import ValidationError
-from pydantic_core import from_json
-
 from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.wire.codec import Json, adapter, compact, first_problem, has_bom, parse_leniently, problem
+from metagit_mcp.wire.codec import (
+    Json,
+    adapter,
+    compact,
+    first_problem,
+    has_bom,
+    parse_leniently,
+    problem,
+    refusal,
+    validated,
+)
 from metagit_mcp.wire.slips import SMALL, slips
 
 Kept = Mapping[str, Mapping[str, Any]]
@@ -46,17 +53,18 @@ def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGra
     digest = content_digest(raw)
     if not kept and not has_bom(raw):
         try:
-            graph = adapter(TaskGraph).validate_json(raw)
+            graph = validated(TaskGraph, raw)
             if _have_ids(graph.nodes):
                 return _checked(graph_id, graph, digest, {}, _slips_in(raw))
-        except ValidationError:
+        except refusal():
             pass
     return _apart(graph_id, raw, digest, kept or {})
 
 
 def _slips_in(raw: bytes) -> list[str]:
     """Return what a person may have misspelt in a text that can be read; only a small one is taken apart for it."""
-    return _first_slips(from_json(raw)) if len(raw) <= SMALL else []
+    found = parse_leniently(raw) if len(raw) <= SMALL else None
+    return _first_slips(found) if isinstance(found, dict) else []
 
 
 def _first_slips(record: Json) -> list[str]:
@@ -112,7 +120,7 @@ def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
         for name in _halves(head):
             return invalid_graph(graph_id, f"{name}: {_HALF}", digest)
         graph = adapter(TaskGraph).validate_python({**head, "nodes": nodes})
-    except ValidationError as error:
+    except refusal() as error:
         return invalid_graph(graph_id, ": ".join(first_problem(error)), digest)
     return _checked(graph_id, graph, digest, defects, warnings)
 
@@ -149,7 +157,7 @@ def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -
     found = [(name, _HALF) for name in _halves(row)]
     try:
         node = adapter(TaskNode).validate_python(row)
-    except ValidationError as error:
+    except refusal() as error:
         found = [problem(each) for each in error.errors(include_url=False, include_input=False)] + found
     else:
         if not found and is_id(node.node_id):
@@ -185,7 +193,7 @@ def check_node(row: Json) -> None:
     given = {name: each for name, each in row.items() if each is not None}
     try:
         node = adapter(TaskNode).validate_python(given)
-    except ValidationError as error:
+    except refusal() as error:
         where, rule = first_problem(error)
         hint = _INSTANT if where in {"deadline", "not_before"} else ""
         raise InvalidInput(f"{where}: {rule}", hint=hint, field=where) from None

@@ -4,15 +4,12 @@ Each kind of event has a version; an older one is brought up to date by its upca
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
-
-from pydantic import ValidationError
-from pydantic_core import from_json
+from typing import Final, cast
 
 from metagit_mcp.domain.events import EVENT_KINDS, KIND_OF, Event
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import StoreCorrupt, StoreTooNew
-from metagit_mcp.wire.codec import Json, adapter, first_problem, line
+from metagit_mcp.wire.codec import Json, adapter, first_problem, line, parse_json, refusal, validated
 
 EVENT_VERSION: Final = 1
 STATE_VERSION: Final = 1
@@ -42,10 +39,10 @@ def read_event(kind: str, version: int, body: bytes) -> Event:
         )
     try:
         if version < EVENT_VERSION:
-            return adapter(shape).validate_python(_upcast(kind, version, from_json(body)))
-        return adapter(shape).validate_json(body)
+            return adapter(shape).validate_python(_upcast(kind, version, cast("Json", parse_json(body))))
+        return validated(shape, body)
     except (ValueError, KeyError) as error:
-        where = first_problem(error)[0] if isinstance(error, ValidationError) else f"version {version}"
+        where = first_problem(error)[0] if isinstance(error, refusal()) else f"version {version}"
         raise StoreCorrupt(f"An event {kind} of the ledger cannot be read: {where}.", hint=_HINT) from None
 
 
@@ -72,8 +69,8 @@ def read_state(version: int, body: bytes) -> LedgerState | None:
     if version != STATE_VERSION:
         return None
     try:
-        state = adapter(LedgerState).validate_json(body)
-    except ValidationError as error:
+        state = validated(LedgerState, body)
+    except refusal() as error:
         raise StoreCorrupt(f"A snapshot of the ledger cannot be read: {first_problem(error)[0]}.", hint=_HINT) from None
     for items in state.items.values():
         state.terms.update({item.key: item.until for item in items.values() if item.until is not None})

@@ -7,8 +7,6 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from metagit_mcp.domain.policy import (
     FOREIGN_WEIGHTS,
     RFC_KEYS,
@@ -17,7 +15,8 @@ from metagit_mcp.domain.policy import (
 )
 from metagit_mcp.domain.text import shown_id
 from metagit_mcp.errors import InvalidInput, MetagitError, PolicyInvalid
-from metagit_mcp.wire.codec import Json, adapter, compact, parse_json
+from metagit_mcp.wire.codec import Json, compact, parse_json, refusal, validated
+from metagit_mcp.wire.exact import plainly
 from metagit_mcp.wire.policy_problems import BY_HAND, POLICY_FILE, policy_problem
 
 _SCHEMA_KEY: Final = "$schema"
@@ -47,15 +46,17 @@ def read_policy(record: Mapping[str, Any], wrong: type[MetagitError] = PolicyInv
     given = {
         name: each for name, each in record.items() if name != _SCHEMA_KEY and (each is not None or name in RFC_KEYS)
     }
+    if not given:
+        return SchedulePolicy()
     try:
-        return adapter(SchedulePolicy).validate_json(compact(given))
-    except ValidationError as error:
+        return validated(SchedulePolicy, compact(given))
+    except refusal() as error:
         raise policy_problem(error, wrong) from None
 
 
 def shown_policy(policy: SchedulePolicy) -> Json:
     """Return the whole policy in the shape of policy.json, nulls included."""
-    return dict(adapter(SchedulePolicy).dump_python(policy, mode="json"))
+    return dict(plainly(policy))
 
 
 def rfc_part(policy: SchedulePolicy) -> Json:

@@ -7,15 +7,16 @@ can be read.
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, get_args, get_type_hints
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from metagit_mcp.domain.policy import RFC_KEYS, SchedulePolicy
 from metagit_mcp.domain.text import nearest
 from metagit_mcp.errors import MetagitError, PolicyInvalid
 from metagit_mcp.wire.codec import Json, compact, is_plain_key, problem
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 POLICY_FILE: Final = ".metagit/schedule/policy.json"
 BY_HAND: Final = "Mend the file by hand, or move it away: then the defaults hold."
@@ -25,7 +26,7 @@ _NAMED: Final = 10
 _LONGEST_PATCH: Final = 1_000
 
 
-def policy_problem(error: ValidationError, wrong: type[MetagitError]) -> MetagitError:
+def policy_problem(error: "ValidationError", wrong: type[MetagitError]) -> MetagitError:
     """Return everything that is wrong as one error of class `wrong`; PolicyInvalid is always about the file."""
     details = error.errors(include_url=False, include_input=False)
     found = dict.fromkeys(_told(each) for each in details)
@@ -39,14 +40,14 @@ def policy_problem(error: ValidationError, wrong: type[MetagitError]) -> Metagit
     return wrong(text, hint=_SHOW, **facts)
 
 
-def _told(detail: ErrorDetails) -> tuple[str, str]:
+def _told(detail: "ErrorDetails") -> tuple[str, str]:
     where, rule = problem(detail)
     if detail["type"] == "unexpected_keyword_argument":
         rule = f"unknown key, the nearest known one is {_nearest(detail)}"
     return where, rule
 
 
-def _nearest(detail: ErrorDetails) -> str:
+def _nearest(detail: "ErrorDetails") -> str:
     *path, name = map(str, detail["loc"])
     known = _keys_of(_shape_of(path[0]) if path else SchedulePolicy)
     return known[nearest(name, known)]
@@ -67,7 +68,7 @@ def _shape_of(key: str) -> Any:  # noqa: ANN401 - a dataclass of the policy, whi
 # --- the way out ---------------------------------------------------------------------------------------------------
 
 
-def _way_out(details: Sequence[ErrorDetails]) -> str:
+def _way_out(details: "Sequence[ErrorDetails]") -> str:
     """Return the command that takes the bad keys out of the file, or how to go on by hand."""
     paths = [list(_path(each)) for each in details]
     if not all(path and all(map(is_plain_key, path)) for path in paths):
@@ -82,7 +83,7 @@ def _way_out(details: Sequence[ErrorDetails]) -> str:
     return f"Mend the file by hand, or take out what is wrong with: {command}"
 
 
-def _path(detail: ErrorDetails) -> Iterator[str]:
+def _path(detail: "ErrorDetails") -> Iterator[str]:
     """Yield the keys from the top to the one that is to go: an item of a list goes with its list."""
     for part in detail["loc"]:
         if not isinstance(part, str) or part == "[key]":

@@ -380,10 +380,18 @@ def node_fields(request: PlannedNode | TaskUpdateRequest) -> Json:
     """Return the node fields that a request names, by their name in the task graph file.
 
     Raises:
-        InvalidInput: fewer than no tokens, which only a file of another program may say.
+        InvalidInput: fewer than no tokens, which only a file of another program may say; a title of blanks.
     """
     if request.estimated_tokens is not None and request.estimated_tokens < 0:
         raise InvalidInput("estimated_tokens: should be greater than or equal to 0", field="estimated_tokens")
+    if request.title is not None:
+        refuse_blank(request.title)
     control = {"graph_id", "expected_updated_at", "clear"}
     named = {each.name: getattr(request, each.name) for each in fields(request) if each.name not in control}
     return {name: list(each) if isinstance(each, tuple) else each for name, each in named.items() if each is not None}
+
+
+def refuse_blank(title: str) -> None:
+    """Raise InvalidInput for a title of blanks: the task graph tools refuse such a graph, and every command with it."""
+    if not title.strip():
+        raise InvalidInput("title: must say something", field="title")

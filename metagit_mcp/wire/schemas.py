@@ -12,9 +12,12 @@ from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskGraph
 from metagit_mcp.wire import estimate_answers, group_answers, group_requests, requests, responses, status_answers
 from metagit_mcp.wire.codec import Json, adapter
+from metagit_mcp.wire.host_files import hosts
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 SUFFIX: Final = ".schema.json"
+# What is asked over HTTP, and answered; it holds the schemas of that itself.
+OPENAPI: Final = "openapi.json"
 # name of the file → (type, whether it describes what is read or what is written)
 _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
     "policy": (SchedulePolicy, "validation"),
@@ -42,6 +45,7 @@ _TYPES: Final[Mapping[str, tuple[type[Any], str]]] = {
     "metagit_group_estimate.output": (estimate_answers.EstimateAnswer, "serialization"),
     "group": (group_answers.GroupAnswer, "serialization"),
     "group_outbox": (group_answers.OutboxAnswer, "serialization"),
+    "config": (hosts.HostAnswer, "serialization"),
 }
 
 
@@ -50,11 +54,13 @@ LEDGER_EVENT: Final = "ledger_event"
 SIMULATION: Final = ("workload", "simulation")
 # And one that only the board and this need.
 BOARD: Final = ("board", "graph_picture")
+# And one that only `import` and this need.
+IMPORT: Final = "import"
 
 
 def schema_names() -> tuple[str, ...]:
     """Return the names of all published schemas."""
-    return (*_TYPES, LEDGER_EVENT, *SIMULATION, *BOARD)
+    return (*_TYPES, LEDGER_EVENT, *SIMULATION, *BOARD, IMPORT)
 
 
 def schema_of(name: str) -> Json:
@@ -79,6 +85,10 @@ def _shape(name: str) -> tuple[type[Any], str]:
         from metagit_mcp.wire.board_answers import BoardAnswer, GraphPicture  # noqa: PLC0415 - as said
 
         return (BoardAnswer if name == "board" else GraphPicture), "serialization"
+    if name == IMPORT:
+        from metagit_mcp.wire.lists.import_answers import ImportAnswer  # noqa: PLC0415 - as said
+
+        return ImportAnswer, "serialization"
     return _TYPES[name]
 
 
@@ -96,8 +106,9 @@ def _any_event() -> Json:
 
 
 def schema_files() -> dict[str, str]:
-    """Return every published schema as the text of its file, by file name."""
-    return {
-        name + SUFFIX: json.dumps(schema_of(name), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        for name in schema_names()
-    }
+    """Return every published schema, and the document of the HTTP interface, as the text of its file, by file name."""
+    from metagit_mcp.wire.http.openapi import openapi_document  # noqa: PLC0415 - as said
+
+    files = {name + SUFFIX: schema_of(name) for name in schema_names()}
+    files[OPENAPI] = openapi_document()
+    return {name: json.dumps(each, indent=2, sort_keys=True, ensure_ascii=False) + "\n" for name, each in files.items()}

@@ -5,17 +5,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from metagit_mcp.domain.decision import Factor, LoggedDecision
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.policy import PriorityClass
 from metagit_mcp.domain.value import value
 from metagit_mcp.wire.responses import Omitted, PauseRecord, ReasonCount
-
-
-@value
-class WorkspacePlace:
-    """Which workspace this is, and why it was chosen."""
-
-    path: str
-    chosen_by: str
 
 
 @value

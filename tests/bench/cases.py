@@ -18,11 +18,12 @@ from tests.bench import NOOP
 from tests.bench.claims import opening, over_postgres, over_stdio, rate
 from tests.bench.core import changes_at_size, decisions_by_size
 from tests.bench.groups import first_looks, ingest, into_a_long_queue, replay, restart
+from tests.bench.hooks import starts
 from tests.bench.http import claims_over_http, looking_on
 from tests.bench.series import Row, interleaved, ratio_row
 from tests.bench.session import LONGEST, REPOSITORY, Session
+from tests.interop.install import main as install_peer
 from tests.interop.peer import VENV, Metagit, PeerError, environment, installed
-from tests.interop.peer import main as install_peer
 from tests.workloads import Shape, write_workspace
 
 if TYPE_CHECKING:
@@ -279,6 +280,11 @@ def http(root: Path, rounds: Rounds) -> Iterator[Row]:
     yield from looking_on(root, rounds.cold)
 
 
+def hook(root: Path, rounds: Rounds) -> Iterator[Row]:
+    """What a hook costs whoever waits for it."""
+    yield from starts(root / "hooks", 2 * rounds.cold)
+
+
 def core(_: Path, rounds: Rounds) -> Iterator[Row]:
     """What a decision of the pure core costs."""
     yield from decisions_by_size(2 * rounds.warm)
@@ -303,6 +309,7 @@ CASES: dict[str, Callable[[Path, Rounds], Iterator[Row]]] = {
     "claims": claims,
     "postgres": postgres,
     "http": http,
+    "hook": hook,
     "core": core,
     "groups": groups,
 }

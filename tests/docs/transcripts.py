@@ -4,7 +4,7 @@ A block ```console is a session: `$ ` begins a command, `> ` goes on with it, ot
 shown. `…` in a line stands for what differs from machine to machine, a line `…` for any lines. `$ echo $?` shows the
 exit code of the command before; every other command ends with 0. The blocks of a page are one session in one empty
 folder, and a block in an HTML comment belongs to it too. What needs more than this program (make, git, an agent host)
-is not run.
+is not run, nor is the demo, whose own test compares what pages show of it.
 """
 
 import os
@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.docs.pages import Block, blocks
 
 PROGRAMS = frozenset({"metagit-mcp", "cat", "printf", "python"})
+DEMO = "metagit-mcp demo"
 _ANYTHING = "…"
 
 
@@ -32,7 +33,7 @@ class Step:
     @property
     def is_run(self) -> bool:
         """Whether a test runs it."""
-        return self.command.split(maxsplit=1)[0] in PROGRAMS
+        return self.command.split(maxsplit=1)[0] in PROGRAMS and self.command != DEMO
 
 
 def steps(page: Path) -> list[Step]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import ready
-from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
+from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment, said_aside
 from tests.interfaces.mcp.raw_wire import MODERN, RawServer
 from tests.workloads import AT, write_workspace
 
@@ -311,8 +311,9 @@ def command_answer(call: Twin, place: Path, **env: str) -> tuple[bool, Json]:
         timeout=WAIT_S,
         check=False,
     )
-    assert (ended.stderr, ended.stdout.count(b"\n"), ended.stdout[-1:]) == (b"", 1, b"\n")
     text: Json = json.loads(ended.stdout)
+    aside = said_aside(ended.returncode, text).encode()
+    assert (ended.stderr, ended.stdout.count(b"\n"), ended.stdout[-1:]) == (aside, 1, b"\n")
     return ended.returncode in range(1, 10), text
 
 

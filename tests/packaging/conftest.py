@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of what begins with a dot, a clone has these; it has no caches and nothing built.
-_KEPT = {".ci", ".editorconfig", ".gitignore"}
+_KEPT = {".ci", ".claude-plugin", ".cursor-plugin", ".editorconfig", ".gitignore"}
 _LEFT = {"__pycache__", "build", "dist", "node_modules"}
 _BUILD_SECONDS = 300
 

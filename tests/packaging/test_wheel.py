@@ -130,4 +130,6 @@ def test_the_source_distribution_can_be_worked_on(distributions: Path, source: P
         names = {name.partition("/")[2] for name in archive.getnames()}
 
     others = {"pyproject.toml", "README.md", "LICENSE", "Makefile", "server.json", "packaging/Dockerfile", ".ci/run"}
-    assert sorted({*files_of("metagit_mcp", source), *files_of("tests", source), *others} - names) == []
+    folders = ("metagit_mcp", "tests", "plugins", ".claude-plugin", ".cursor-plugin")
+    files = {name for folder in folders for name in files_of(folder, source)}
+    assert sorted({*files, *others} - names) == []

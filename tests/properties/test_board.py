@@ -17,13 +17,13 @@ from metagit_mcp.application.board import board_answer
 from metagit_mcp.application.board_reasons import Look
 from metagit_mcp.application.shared import View
 from metagit_mcp.application.standing import status_answer
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.tasks import FINISHED_STATUSES
 from metagit_mcp.ports import WorkspaceImage
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan, reasons_against
 from metagit_mcp.wire.board_answers import BoardAnswer, BoardViewer
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.requests import StatusRequest
-from metagit_mcp.wire.status_answers import WorkspacePlace
 from tests.properties.strategies import Workspace, askers, workspaces
 
 if TYPE_CHECKING:

@@ -11,18 +11,23 @@ import json
 import sys
 from typing import Any
 
+from metagit_mcp.interfaces.cli.exits import NOTHING_RUNNABLE, PERSON_NEEDED
 from metagit_mcp.interfaces.cli.main import main
 
 Json = dict[str, Any]
 
 
 def told(root: str, *words: str) -> Json:
-    """Run one command; return the record that it prints."""
-    raw = io.BytesIO()
-    with contextlib.redirect_stdout(io.TextIOWrapper(raw, encoding="utf-8")) as printed:
-        main([*words, "--workspace", root, "--json"])
+    """Run one command; return the record that it prints. Only where there is nothing to do more is said."""
+    raw, said = io.BytesIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(io.TextIOWrapper(raw, encoding="utf-8")) as printed,
+        contextlib.redirect_stderr(said),
+    ):
+        code = main([*words, "--workspace", root, "--json"])
         printed.flush()
         record: Json = json.loads(raw.getvalue())
+    assert bool(said.getvalue()) == (code in {NOTHING_RUNNABLE, PERSON_NEEDED}), said.getvalue()
     return record
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tests import ready
-from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
+from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment, said_aside
 from tests.interfaces.mcp.raw_wire import MODERN, RawServer
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ def command(root: Path, *arguments: str, code: int = 0, env: Mapping[str, str] |
         timeout=WAIT_S,
         check=False,
     )
-    assert (ended.returncode, ended.stderr, ended.stdout.count("\n")) == (code, "", 1), ended
     record: Json = json.loads(ended.stdout)
+    aside = said_aside(code, record)
+    assert (ended.returncode, ended.stderr, ended.stdout.count("\n")) == (code, aside, 1), ended
     return record
 
 

@@ -19,6 +19,8 @@ from metagit_mcp.errors import InternalError
 from metagit_mcp.interfaces.demo import CHAPTERS, programs
 from metagit_mcp.interfaces.demo.transcript import WIDTH, Transcript
 from metagit_mcp.interfaces.demo.walk import demonstrate
+from tests.docs.pages import PAGES
+from tests.docs.transcripts import DEMO, fits, steps
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 100
@@ -114,6 +116,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outside, subprocess.C
     """One run, and what was around it."""
     around = outside(tmp_path_factory.mktemp("demo"))
     return around, run_demo(around)
+
+
+def test_pages_show_what_the_demo_prints(run: tuple[Outside, subprocess.CompletedProcess[str]]) -> None:
+    shown = [step.output for page in PAGES for step in steps(page) if step.command == DEMO and step.output]
+    assert shown
+    assert [output for output in shown if not fits(output, run[1].stdout.splitlines())] == []
 
 
 def test_the_demo_shows_what_agents_see(run: tuple[Outside, subprocess.CompletedProcess[str]]) -> None:

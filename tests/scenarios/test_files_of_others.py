@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,9 @@ def metagit_starts(root: Path, node_id: str) -> None:
 
 
 def _started(row: Json, node_id: str) -> Json:
-    return {**row, "status": "running"} if row["node_id"] == node_id else row
+    """Start a node now: a run that began long ago holds no slot."""
+    now = datetime.now(UTC).isoformat()
+    return {**row, "status": "running", "updated_at": now} if row["node_id"] == node_id else row
 
 
 def metagit_sets(root: Path, **fields: object) -> None:

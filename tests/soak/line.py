@@ -43,6 +43,8 @@ class Line:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._used_at = 0.0
+        # Two who share a line would take each other's answers.
+        self._asked = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -65,7 +67,7 @@ class Line:
             LineCut: there was none, or not all of it.
         """
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(within_s), self._asked:
                 head = await self.begin(method, path, headers, body)
                 parts = [part async for part in self.parts(head)]
         except TimeoutError:

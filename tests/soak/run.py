@@ -26,7 +26,7 @@ from tests.soak.people import Desk, Operator, Watcher, deliver, plan
 from tests.soak.place import policy, write_place
 from tests.soak.rows import rows_of
 from tests.soak.servers import Server
-from tests.soak.verdict import Fact, facts, fault_fact, latency_rows, memory_facts, share_rows, unexplained
+from tests.soak.verdict import Fact, facts, fault_fact, latency_rows, memory_rows, share_rows, unexplained
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -38,11 +38,12 @@ _ISSUE_S: Final = 120.0
 # What is written back in the end stands in the files within a second.
 _LAST_S: Final = 4.0
 _GROUPS: Final = ("group:auth", "group:docs", "group:ship")
-# Each server keeps the whole state; a started node, its attempts and the answer kept for its action are a part of it.
-_BYTES_A_START: Final = 6 * 1024
+# How often a new server is asked before its memory is compared with that of one that ran all the time.
+_WARMING_LOOKS: Final = 10
 # A session of the older protocol is kept for half an hour after its client was killed.
 _BYTES_A_SESSION: Final = 120 * 1024
-_SLACK_BYTES: Final = 8 * 2**20
+# What is in flight, and what the allocator keeps for later.
+_SLACK_BYTES: Final = 24 * 2**20
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Scene:
     # When the connections of the database were cut.
     database_cuts: list[float] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
+    # What the server that is never killed held in the end.
+    held_bytes: int = 0
 
     @property
     def environ(self) -> dict[str, str]:
@@ -218,15 +221,11 @@ def _look_after(tasks: list[asyncio.Task[None]], account: Account) -> None:
 
 async def _judged(scene: Scene) -> list[Fact]:
     account, plan = scene.account, scene.plan
+    scene.held_bytes = scene.servers[0].resident_bytes()
     scene.exits = [await server.stop() for server in scene.servers]
     rows = rows_of(scene.root, None if scene.postgres is None else scene.postgres.url())
     history = History().follow(rows)
     bounds = Bounds(account.policies).follow(rows)
-    samples = account.memory["a"]
-    middle = samples[len(samples) // 2][0] if samples else 0.0
-    half = sum(lease.told > middle for lease in account.taken.values())
-    sessions = sum(at > middle and name == "a" for at, name in account.sessions)
-    allowed = _SLACK_BYTES + half * _BYTES_A_START + sessions * _BYTES_A_SESSION
     found = unexplained(account, scene.servers, scene.database_cuts)
     return [
         Fact("played", _played_words(plan)),
@@ -240,9 +239,8 @@ async def _judged(scene: Scene) -> list[Fact]:
         ),
         fault_fact("what nobody expected", account.unexpected, "all"),
         Fact("servers that ended by a signal", f"exit codes {scene.exits}", not any(scene.exits)),
-        await _after_restart(scene, history),
-        *memory_facts(account, "a", allowed),
-        Fact("in that half", f"{half:,} starts, {sessions} sessions of 2025-11-25 opened at server a"),
+        *await _after_restart(scene, history),
+        *memory_rows(account),
         *latency_rows(account),
         *_stream_rows(account),
         Fact(
@@ -276,13 +274,14 @@ def _stream_rows(account: Account) -> Iterator[Fact]:
         yield Fact(f"streams of {kind}", figure)
 
 
-async def _after_restart(scene: Scene, history: History) -> Fact:
-    """A server that begins anew knows all that is done."""
+async def _after_restart(scene: Scene, history: History) -> list[Fact]:
+    """A server that begins anew knows all that is done, and holds no less than the one that knew it all the time."""
     server = scene.servers[0]
     await server.start()
     web = Web(server.port, scene.secrets["screen"])
     async with web.line:
-        said = await web.get("/v1/board?limit=1&recent=0")
+        said = [await web.get("/v1/board?limit=1&recent=0") for _ in range(_WARMING_LOOKS)][-1]
+    new_bytes = server.resident_bytes()
     scene.exits.append(await server.stop())
     done = Counter(graph_id for graph_id, _ in history.done)
     groups = {each["graph_id"]: each["finished"] for each in said.record.get("groups", ())}
@@ -292,6 +291,16 @@ async def _after_restart(scene: Scene, history: History) -> Fact:
         if known != done[name] and name not in _GROUPS
     ]
     of = f"{len(groups)} Groups, {sum(done.values()):,} nodes"
-    return fault_fact(
-        "Groups whose finished nodes are others after a restart", other if said.is_ok else [said.code], of
-    )
+    return [
+        fault_fact("Groups whose finished nodes are others after a restart", other if said.is_ok else [said.code], of),
+        _memory_fact(scene, new_bytes),
+    ]
+
+
+def _memory_fact(scene: Scene, new_bytes: int) -> Fact:
+    """Compare a server that ran all the time with a new one: both hold the same files and the same ledger."""
+    sessions = sum(name == "a" for _, name in scene.account.sessions)
+    allowed = new_bytes + _SLACK_BYTES + sessions * _BYTES_A_SESSION
+    held, new, most = (size / 2**20 for size in (scene.held_bytes, new_bytes, allowed))
+    figure = f"{held:.0f} MiB after {sessions} sessions of 2025-11-25; {new:.0f} MiB, so at most {most:.0f}"
+    return Fact("memory of the server that was never killed, and of a new one in its place", figure, held <= most)

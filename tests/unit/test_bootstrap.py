@@ -4,13 +4,15 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from metagit_mcp.adapters.fault_points import FAULT_POINTS
-from metagit_mcp.bootstrap import init_workspace, open_application
+from metagit_mcp.application.caller import Caller
+from metagit_mcp.bootstrap import Application, Parts, init_workspace, open_application
 from metagit_mcp.errors import AuthForbidden, InvalidInput, WorkspaceNotFound
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.codec import plain
@@ -36,6 +38,16 @@ print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))
 def root(tmp_path: Path) -> Path:
     init_workspace(str(tmp_path))
     return tmp_path
+
+
+def test_every_use_case_is_put_together_as_it_says(root: Path) -> None:
+    # Each loads its parts when it is asked for: a name that is wrong there would be met by its first user.
+    parts = Parts(settings(root), surface="mcp", waits=AT_ONCE)
+    for whole in (Application(parts, Caller(operator="ada")), parts):
+        names = {name: each for name, each in vars(type(whole)).items() if isinstance(each, cached_property)}
+        wanted = {name: each.func.__annotations__["return"] for name, each in names.items()}
+        assert {name: type(getattr(whole, name)).__name__ for name in names} == wanted
+    parts.close()
 
 
 def settings(root: Path, **changes: object) -> Settings:
@@ -80,7 +92,7 @@ def test_who_claims_is_what_the_process_was_started_as(root: Path, monkeypatch: 
     planned = open_application(settings(root), surface="mcp", waits=AT_ONCE)
     plan = {"title": "Ship", "graph_id": "ship", "outline": "\n".join(f"Step {number}" for number in range(6))}
     finished(planned.tasks.plan(parse_request(TaskPlanRequest, plan)))
-    monkeypatch.setattr("metagit_mcp.bootstrap.user_at_host", lambda: "ada@box")
+    monkeypatch.setattr("metagit_mcp.adapters.system.user_at_host", lambda: "ada@box")
     agents = [
         claimed(root, "mcp", agent_id="ada", session_id="0f9a")["agent_id"],
         claimed(root, "mcp", session_id="0f9a")["agent_id"],

@@ -36,6 +36,39 @@ def test_the_workspace_is_named_by_the_first_that_says_something() -> None:
     assert {each.project_dir for each in found} == {"/d"}
 
 
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("/a", "/a"),
+        ("/a,/b", "/a"),
+        (" /a b , /c", "/a b"),
+        ('["/a,b", "/c"]', "/a,b"),
+        (' ["/a"]', "/a"),
+        ("[]", None),
+        ("[7]", None),
+        ("[", None),
+        ("[" * 100_000, None),
+        (",/b", None),
+        ("${workspaceFolder}", None),
+    ],
+)
+def test_the_first_of_the_folders_that_cursor_has_open(text: str, first: str | None) -> None:
+    settings = settings_from({"WORKSPACE_FOLDER_PATHS": text})
+    named = "CLAUDE_PROJECT_DIR" if first is None else "the first of WORKSPACE_FOLDER_PATHS"
+    assert (settings.project_dir, settings.project_dir_from) == (first, named)
+    both = settings_from({"WORKSPACE_FOLDER_PATHS": text, "CLAUDE_PROJECT_DIR": "/d"})
+    assert (both.project_dir, both.project_dir_from) == ("/d", "CLAUDE_PROJECT_DIR")
+
+
+def test_the_folder_of_a_plugin_is_named_by_its_host() -> None:
+    environ = {"CLAUDE_PLUGIN_ROOT": "/a", "PLUGIN_ROOT": "/b", "CURSOR_PLUGIN_ROOT": "/c"}
+    found = []
+    for name in tuple(environ):
+        found.append(settings_from(environ).plugin_root)
+        environ[name] = "${CLAUDE_PLUGIN_ROOT}"
+    assert [*found, settings_from(environ).plugin_root] == ["/a", "/b", "/c", None]
+
+
 @pytest.mark.parametrize("unset", UNSET)
 def test_what_says_nothing_is_absent(unset: str) -> None:
     variables = ("METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ROOT", "CLAUDE_PROJECT_DIR", "METAGIT_WATCH")
@@ -53,6 +86,24 @@ def test_the_session_of_a_host_can_be_an_agent() -> None:
         assert settings_from({"CLAUDE_CODE_SESSION_ID": unfit}).session_id == ""
     both = settings_from({"CLAUDE_CODE_SESSION_ID": "0f9a-1", "METAGIT_AGENT_ID": "ada"})
     assert (both.agent_id, both.session_id) == ("ada", "0f9a-1")
+
+
+@pytest.mark.parametrize(
+    ("environ", "session_id"),
+    [
+        ({"CODEX_SESSION_ID": "s", "CODEX_THREAD_ID": "s"}, "s"),
+        ({"CODEX_SESSION_ID": "s", "CODEX_THREAD_ID": "t"}, "s/t"),
+        ({"CODEX_SESSION_ID": "s"}, "s"),
+        ({"CODEX_THREAD_ID": "t"}, ""),
+        ({"CODEX_SESSION_ID": "a b", "CODEX_THREAD_ID": "t"}, ""),
+        # As the server and the hook name it: no thread is its session.
+        ({"CODEX_SESSION_ID": "s", "CODEX_THREAD_ID": "t 2"}, "s/x-fd555bee8f13792a"),
+        # One host in the shell of another: what Claude Code sets is its own.
+        ({"CODEX_SESSION_ID": "s", "CODEX_THREAD_ID": "t", "CLAUDE_CODE_SESSION_ID": "c"}, "c"),
+    ],
+)
+def test_the_session_of_codex_names_its_thread(environ: dict[str, str], session_id: str) -> None:
+    assert settings_from(environ).session_id == session_id
 
 
 @pytest.mark.parametrize("seconds", [0, 50, 300])

@@ -78,5 +78,5 @@ def unknown_outcome(name: str) -> StoreUnavailable:
 
 def no_driver() -> StoreUnavailable:
     """Return that the package that speaks to PostgreSQL is not installed."""
-    hint = "Install it: pip install 'metagit-mcp[postgres]', in each environment that runs metagit-mcp."
+    hint = "Install it wherever metagit-mcp runs: pipx install --force '/path/to/clone[postgres]'."
     return StoreUnavailable("METAGIT_LEDGER names a PostgreSQL server, and psycopg is missing.", hint=hint)

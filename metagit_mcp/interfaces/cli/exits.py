@@ -51,6 +51,7 @@ EXIT_CODES: Final[Mapping[str, int]] = {
     # Always the file: a value that a set may not have is INVALID_INPUT.
     "POLICY_INVALID": _FILES,
     "GRAPH_INVALID": _FILES,
+    "HOST_FILE_INVALID": _FILES,
     "STORE_UNAVAILABLE": _FILES,
     "STORE_CORRUPT": _FILES,
     "STORE_TOO_NEW": _FILES,

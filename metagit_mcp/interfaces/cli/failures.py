@@ -11,7 +11,7 @@ import click
 
 from metagit_mcp.domain.text import close_words, shown
 from metagit_mcp.errors import InternalError, InvalidInput, MetagitError
-from metagit_mcp.interfaces.cli.output import print_json
+from metagit_mcp.interfaces.cli.output import print_json, say
 from metagit_mcp.interfaces.cli.wording import for_people
 
 DEBUG = "METAGIT_MCP_DEBUG"
@@ -64,9 +64,9 @@ def show_error(error: MetagitError, *, as_json: bool) -> None:
     if as_json:
         print_json(error.as_record())
         return
-    _say(f"error: {for_people(error.message)} [{error.code}]")
+    say(f"error: {for_people(error.message)} [{error.code}]")
     if error.hint:
-        _say(f"hint: {for_people(error.hint)}")
+        say(f"hint: {for_people(error.hint)}")
 
 
 def show_traceback(failure: Exception) -> None:
@@ -75,9 +75,3 @@ def show_traceback(failure: Exception) -> None:
         import traceback
 
         sys.stderr.writelines(traceback.format_exception(failure))
-
-
-def _say(line: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(f"{shown(line, _LIMIT)}\n")
-        sys.stderr.flush()

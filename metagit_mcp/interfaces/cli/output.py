@@ -83,6 +83,13 @@ def print_in_place(blocks: Iterable[Block]) -> bool:
     return _write(f"{_TO_TOP}{frame}{_TO_END}".encode(_encoding(), "replace"))
 
 
+def say(line: str) -> None:
+    """Say one line on standard error, cleaned: standard output stays for the answer."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{shown(line, _LINE_LIMIT)}\n")
+        sys.stderr.flush()
+
+
 def _last(lines: list[str]) -> list[str]:
     """The last lines for which the terminal has room, the cursor's own left free."""
     size = shutil.get_terminal_size()

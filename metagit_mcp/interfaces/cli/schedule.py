@@ -11,13 +11,17 @@ from metagit_mcp.interfaces.cli.flags import (
     chosen_node,
     example,
     graph_flag,
+    names_flag,
     node_argument,
     request_flags,
     shared_flags,
+    text_flag,
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.output import say
 from metagit_mcp.interfaces.cli.views_schedule import counted, view_explanation, view_next, view_status
+from metagit_mcp.interfaces.cli.wording import for_people
 from metagit_mcp.wire.requests import NextRequest, StatusRequest, parse_request
 from metagit_mcp.wire.responses import NextAnswer
 
@@ -52,7 +56,8 @@ def schedule() -> None:
 def next_command(invocation: Invocation, /, **flags: Any) -> int:  # noqa: ANN401 - whatever the request has
     """Say which nodes to work on next, and why; with --claim take them, each under a lease.
 
-    Ends with 0 when there is work, 10 when nothing can be started now, 11 when only a person can change that.
+    Ends with 0 when there is work, 10 when nothing can be started now, 11 when only a person can change that. Then
+    --json prints the answer all the same, and the reasons on standard error.
     """
     request = parse_request(NextRequest, flags)
     application = invocation.application()
@@ -63,6 +68,9 @@ def next_command(invocation: Invocation, /, **flags: Any) -> int:  # noqa: ANN40
     # Whoever holds leases has work, even if there is none more.
     if answer.decisions or answer.held:
         return FINE
+    if invocation.as_json:
+        # `node=$(…)` keeps the answer from whoever reads along.
+        say(for_people(answer.next_step))
     return _idle(application, request, answer)
 
 
@@ -126,17 +134,29 @@ def explain_command(invocation: Invocation, /, node: str | None, node_id: str | 
 @schedule.command(
     "count",
     short_help="Print how many nodes could be started now.",
-    epilog=example("metagit-mcp schedule count --runnable", "metagit-mcp schedule count --runnable --graph-id login"),
+    epilog=example(
+        "metagit-mcp schedule count --runnable",
+        "metagit-mcp schedule count --runnable --graph-id login",
+        "metagit-mcp schedule count --runnable --capabilities python,gpu",
+    ),
 )
 @click.option("--runnable", is_flag=True, help="Count the nodes that could be started now; this is the default.")
 @graph_flag
+@text_flag("--agent-id", "Count what this agent could start.")
+@names_flag("--capabilities", "Count what an agent could start that can do this.")
 @shared_flags
 @click.pass_obj
-def count_command(invocation: Invocation, runnable: bool, graph_id: str | None) -> None:
-    """Print one number: how many nodes could be started now."""
+def count_command(invocation: Invocation, /, runnable: bool, **flags: Any) -> None:  # noqa: ANN401 - as above
+    """Print one number: how many nodes could be started now, each by itself.
+
+    Where slots or resources let fewer start together, `schedule next --limit` gives as many as could.
+    """
     del runnable
-    request = parse_request(NextRequest, {"graph_id": graph_id})
-    count = finished(invocation.application().schedule.count_runnable(request.graph_id))
+    request = parse_request(NextRequest, flags)
+    counting = invocation.application().schedule.count_runnable(
+        request.graph_id, request.agent_id, request.capabilities
+    )
+    count = finished(counting)
     invocation.show_record({"runnable_count": count}, [str(count)])
 
 

@@ -1,43 +1,25 @@
 """Answers as HTTP: a record with its status, an error with the status of its code. Knows no route."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
 
-from metagit_mcp.errors import MetagitError
+from metagit_mcp.errors import InvalidInput, MetagitError
 from metagit_mcp.wire.codec import compact, line
+from metagit_mcp.wire.http.http_status import status_of
 
 _JSON: Final = "application/json"
 _PRIVATE: Final = {"cache-control": "no-store"}
-_UNEXPECTED: Final = 500
-_STATUS: Final[Mapping[str, int]] = {
-    "INVALID_INPUT": 400,
-    "SCHEMA_VALIDATION_FAILED": 400,
-    "AUTH_REQUIRED": 401,
-    "AUTH_FORBIDDEN": 403,
-    "READ_ONLY": 403,
-    "STORE_UNAVAILABLE": 503,
-    "BACKPRESSURE": 503,
-    "STORE_CORRUPT": 500,
-    "STORE_TOO_NEW": 500,
-    "POLICY_INVALID": 500,
-    "INTERNAL_ERROR": _UNEXPECTED,
-}
-_CONFLICT: Final = 409
-_NOT_FOUND: Final = 404
+_TOO_LARGE: Final = 413
+
+
+class TooLarge(InvalidInput):
+    """A body is longer than its route takes."""
 
 
 def answered(answer: Any) -> Response:  # noqa: ANN401 - any answer of `wire`
     """Return an answer, whole: whoever asks here takes as much as there is."""
     return Response(line(answer), media_type=_JSON, headers=_PRIVATE)
-
-
-def status_of(error: MetagitError) -> int:
-    """Return the status that goes with an error's code."""
-    if error.code.endswith("_NOT_FOUND"):
-        return _NOT_FOUND
-    return _STATUS.get(error.code, _CONFLICT)
 
 
 def refusal(status: int, error: MetagitError) -> Response:
@@ -49,5 +31,5 @@ def refusal(status: int, error: MetagitError) -> Response:
 
 
 def refused(error: MetagitError) -> Response:
-    """Return an error with the status of its code."""
-    return refusal(status_of(error), error)
+    """Return an error with the status of its code, or of what HTTP has a status of its own for."""
+    return refusal(_TOO_LARGE if isinstance(error, TooLarge) else status_of(error.code), error)

@@ -22,9 +22,10 @@ from metagit_mcp.errors import InvalidInput
 from metagit_mcp.interfaces.board.page import board_page
 from metagit_mcp.interfaces.http.address import Address
 from metagit_mcp.interfaces.http.answers import refusal
+from metagit_mcp.interfaces.http.document import document_routes
 from metagit_mcp.interfaces.http.guard import MOST_BYTES, Guard
 from metagit_mcp.interfaces.http.health import health_routes
-from metagit_mcp.interfaces.http.identity import MCP_PATH, Identity
+from metagit_mcp.interfaces.http.identity import DOCUMENT_PATH, MCP_PATH, Identity
 from metagit_mcp.interfaces.http.metrics import metrics_routes
 from metagit_mcp.interfaces.http.routes import json_routes
 from metagit_mcp.interfaces.http.session import session_routes
@@ -32,7 +33,7 @@ from metagit_mcp.interfaces.http.session import session_routes
 # A session of the older protocol, which remembers its client, is forgotten after this long without a request.
 _SESSION_IDLE_S: Final = 1_800.0
 _MOST_SESSIONS: Final = 1_000
-_PLACES: Final = f"The board is at /, MCP at {MCP_PATH}; docs/reference/access.md lists the routes below /v1/."
+_PLACES: Final = f"The board is at /, MCP at {MCP_PATH}; GET {DOCUMENT_PATH} describes the routes below /v1/."
 Opened = Callable[[], Awaitable[Application]]
 
 
@@ -66,6 +67,7 @@ def build_app(
             *health_routes(opened),
             *session_routes(identity.caller_with, address),
             *json_routes(opened),
+            *document_routes(),
             *metrics_routes(server, opened),
         ],
     )

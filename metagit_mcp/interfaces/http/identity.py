@@ -25,8 +25,9 @@ COOKIE: Final = "metagit_token"
 # A header that no page of another site can send unasked: the browser would have to ask first, and is never answered.
 OWN_HEADER: Final = "x-metagit-board"
 MCP_PATH: Final = "/mcp"
+DOCUMENT_PATH: Final = "/v1/openapi.json"
 # Nothing is behind these that anybody could not know.
-PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/v1/session"})
+PUBLIC: Final = frozenset({"/", "/healthz", "/readyz", "/v1/session", DOCUMENT_PATH})
 _LOOKS: Final = frozenset({"GET", "HEAD"})
 _LONGEST_SECRET: Final = 200
 

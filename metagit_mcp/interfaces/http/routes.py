@@ -1,6 +1,7 @@
-"""The JSON beside MCP: what the board shows, and what a person decides there. Parse, one application call, render.
+"""The JSON beside MCP: what the board shows, what a person decides, what an orchestrator asks for. The table of routes.
 
-Every handler speaks for the caller of its request; whether that one may, is the use case's to say.
+A handler parses, makes one call to the application, and renders. It speaks for the caller of its request; whether
+that one may, is the use case's to say.
 """
 
 import logging
@@ -17,6 +18,7 @@ from metagit_mcp.domain.access import Act
 from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.errors import InternalError, MetagitError
 from metagit_mcp.interfaces.http.answers import answered, refused
+from metagit_mcp.interfaces.http.dispatching import claim, report, show_next, start
 from metagit_mcp.interfaces.http.identity import caller_now
 from metagit_mcp.interfaces.http.reading import body_of, query_of
 from metagit_mcp.wire.board_answers import BoardRequest, PictureRequest
@@ -85,12 +87,18 @@ async def resume(request: Request, application: Application, by: str) -> object:
 
 
 LOOKS: Final[tuple[tuple[str, Handler], ...]] = (
+    ("/v1/next", show_next),
     ("/v1/status", show_status),
     ("/v1/board", show_board),
     ("/v1/graphs/{graph_id:path}", show_graph),
 )
+# Advice is logged.
+_BEGINNING: Final = frozenset({"/v1/next"})
 # With the act that each is: whoever may not do it is told so before what it sent is read.
 CHANGES: Final[tuple[tuple[str, Handler, Act], ...]] = (
+    ("/v1/claim", claim, "take_work"),
+    ("/v1/start", start, "take_work"),
+    ("/v1/report", report, "take_work"),
     ("/v1/approve", approve, "judge"),
     ("/v1/review", review, "judge"),
     ("/v1/retry", retry, "judge"),
@@ -102,15 +110,16 @@ CHANGES: Final[tuple[tuple[str, Handler, Act], ...]] = (
 
 def json_routes(opened: Opened) -> list[Route]:
     """Return all routes of the table, and the stream of changes."""
+    looks = [Route(path, _answering(handler, opened), methods=["GET"]) for path, handler in LOOKS]
     return [
-        *(Route(path, _answering(handler, opened), methods=["GET"]) for path, handler in LOOKS),
+        *(_without_head(route) if route.path in _BEGINNING else route for route in looks),
         *(Route(path, _answering(handler, opened, act), methods=["POST"]) for path, handler, act in CHANGES),
         _without_head(Route("/v1/changes", _changes(opened), methods=["GET"])),
     ]
 
 
 def _without_head(route: Route) -> Route:
-    """Return a route that begins no stream for whoever asks for its headers alone."""
+    """Return a route at which nothing begins for whoever asks for its headers alone."""
     route.methods = {"GET"}
     return route
 

@@ -107,7 +107,7 @@ async def _serve(settings: Settings, address: "Address", listener: socket.socket
     opened = LateApplication(partial(open_application, settings, surface="http", waits=waits))
     # Whoever starts a server is told at once what is wrong with its workspace.
     application = await opened()
-    server = build_server(lambda: application, settings, identify=caller_now)
+    server = build_server(opened, settings, identify=caller_now)
     terms = Caller(
         capabilities=settings.capabilities,
         policy_read_only=settings.policy_read_only,

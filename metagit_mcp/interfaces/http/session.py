@@ -24,7 +24,7 @@ Verify = Callable[[str], Awaitable[Caller | None]]
 
 
 def session_routes(verify: Verify, address: Address) -> list[Route]:
-    """Return the routes that begin, show and end a browser's session."""
+    """Return the route at which a browser's session begins, is shown and ends."""
 
     async def begin(request: Request) -> Response:
         try:
@@ -48,12 +48,13 @@ def session_routes(verify: Verify, address: Address) -> list[Route]:
         response.delete_cookie(COOKIE, path="/", secure=address.is_secure, httponly=True, samesite="strict")
         return response
 
-    path = "/v1/session"
-    return [
-        Route(path, begin, methods=["POST"]),
-        Route(path, show, methods=["GET"]),
-        Route(path, end, methods=["DELETE"]),
-    ]
+    answering = {"POST": begin, "DELETE": end}
+
+    async def answer(request: Request) -> Response:
+        return await answering.get(request.method, show)(request)
+
+    # One route, so that whoever comes with another method is told all three.
+    return [Route("/v1/session", answer, methods=["GET", "POST", "DELETE"])]
 
 
 def who(caller: Caller | None) -> WhoAnswer:

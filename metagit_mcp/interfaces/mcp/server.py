@@ -20,6 +20,7 @@ from metagit_mcp.interfaces.mcp.guidance import instructions
 from metagit_mcp.interfaces.mcp.opening import Identify, LateApplication, the_process
 from metagit_mcp.interfaces.mcp.prompts import PromptDesk, prompts
 from metagit_mcp.interfaces.mcp.resources import ResourceDesk
+from metagit_mcp.interfaces.mcp.speaker import signed
 from metagit_mcp.interfaces.mcp.subscriptions import SubscriptionDesk, TellingServer
 from metagit_mcp.interfaces.mcp.telling import Telling
 from metagit_mcp.interfaces.mcp.tools import TOOLS, Call, ToolEntry, entry_input_schema, entry_output_schema
@@ -41,7 +42,7 @@ _LISTS: Final = ("tools/list", "prompts/list", "resources/list", "resources/temp
 
 
 def build_server(
-    open_application: "Callable[[], Application]",
+    open_application: "LateApplication | Callable[[], Application]",
     settings: Settings,
     extra_tools: Sequence[ToolEntry] = (),
     identify: Identify = the_process,
@@ -49,14 +50,17 @@ def build_server(
     """Return the server. Nothing is read before the first call of a tool.
 
     Args:
-        open_application: finds and opens the workspace; it may block, and is tried again if it fails.
+        open_application: finds and opens the workspace; it may block, and is tried again if it fails. Or what did so:
+            then its duties begin at once, whoever asks first and by which way.
         settings: `toolsets` decides which tools there are.
         extra_tools: more tools, whatever their toolset; for tests and measurements.
         identify: says who makes the request that is being answered; None: whoever started the process.
     """
     entries = [*(entry for entry in TOOLS if entry.toolset in settings.toolsets), *extra_tools]
-    application = LateApplication(open_application)
-    desk = ToolDesk(entries, application, identify)
+    application = (
+        open_application if isinstance(open_application, LateApplication) else LateApplication(open_application)
+    )
+    desk = ToolDesk(entries, application, identify, settings.agent_id)
     server = TellingServer(
         NAME,
         version=__version__,
@@ -104,7 +108,10 @@ def _offer_resources(
 class ToolDesk:
     """Lists the tools and answers their calls."""
 
-    def __init__(self, entries: Iterable[ToolEntry], application: LateApplication, identify: Identify) -> None:
+    def __init__(
+        self, entries: Iterable[ToolEntry], application: LateApplication, identify: Identify, agent_id: str
+    ) -> None:
+        self._agent_id = agent_id
         self._entries: Mapping[str, ToolEntry] = {entry.name: entry for entry in entries}
         self._application = application
         self._identify = identify
@@ -125,9 +132,11 @@ class ToolDesk:
         if entry is None:
             toolset = next((each.toolset for each in TOOLS if each.name == params.name), None)
             raise unknown_tool(params.name, self._entries, toolset)
-        progress = ctx.session.report_progress
-        application = partial(self._application, self._identify())
-        call = Call(application=application, arguments=params.arguments or {}, progress=progress)
+        progress, caller = ctx.session.report_progress, self._identify()
+        arguments = params.arguments or {}
+        if entry.asks_who_calls and caller is None:
+            arguments = signed(arguments, params.meta, self._agent_id)
+        call = Call(application=partial(self._application, caller), arguments=arguments, progress=progress)
         try:
             if self._application.opened is not None:
                 self._application.opened.keeping.note_call()

@@ -77,6 +77,7 @@ class ToolEntry:
     `described_items`: arrays of the answer whose items are worth describing, and the shape of these.
     `fields_as_in`: a shape of another tool of the toolset that describes fields of the same name.
     `page_uri`: the page that hosts of MCP Apps show in place of the answer.
+    `asks_who_calls`: its argument `agent_id` is who calls, and no hint about a node.
     """
 
     name: str
@@ -91,6 +92,7 @@ class ToolEntry:
     fields_as_in: type[Any] | None = None
     always_loaded: bool = False
     page_uri: str | None = None
+    asks_who_calls: bool = False
 
 
 async def tool_schedule_next(call: Call) -> Rendered:
@@ -174,6 +176,7 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         answering=tool_schedule_next,
         described_items=(("decisions", ScheduleDecision),),
         always_loaded=True,
+        asks_who_calls=True,
     ),
     ToolEntry(
         name="metagit_schedule_status",
@@ -216,6 +219,7 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         request=WorkStartRequest,
         answer=WorkStartAnswer,
         answering=tool_work_start,
+        asks_who_calls=True,
     ),
     ToolEntry(
         name="metagit_work_report",
@@ -231,6 +235,7 @@ TOOLS: Final[tuple[ToolEntry, ...]] = (
         answer=WorkReportAnswer,
         answering=tool_work_report,
         always_loaded=True,
+        asks_who_calls=True,
     ),
     ToolEntry(
         name="metagit_task_plan",

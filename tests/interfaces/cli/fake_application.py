@@ -50,6 +50,7 @@ from metagit_mcp.wire.status_answers import (
     RunningNode,
     StatusAnswer,
 )
+from tests.interfaces.cli.fake_import import ANSWER as IMPORTED
 from tests.interfaces.mcp.fake_application import (
     AT,
     DECISION,
@@ -276,6 +277,7 @@ SAMPLES: dict[str, Any] = {
     "tasks.update": update_answer(),
     "tasks.list": TaskListAnswer(graphs=(plan_answer().graph,), warnings=()),
     "tasks.show": NODE,
+    "imports.run": IMPORTED,
     "work.start": start_answer(),
     "work.report": report_answer(),
     "work.review": STANDING,

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
+from metagit_mcp.interfaces.cli.wording import for_people
 from tests import ready
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ def ended(
         check=False,
     )
     return done.returncode, (done.stdout or b"").decode(), done.stderr.decode()
+
+
+def said_aside(code: int, answer: Mapping[str, Any]) -> str:
+    """What a run with --json says on standard error besides its answer: why it ended with 10 or 11."""
+    return f"{for_people(answer['next_step'])}\n" if code in {10, 11} else ""
 
 
 class Terminal:

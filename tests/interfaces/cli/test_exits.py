@@ -10,7 +10,7 @@ import pytest
 from metagit_mcp import errors
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.interfaces.cli.exits import EXIT_CODES
-from tests.interfaces.mcp.fake_application import AT, LEASE, next_answer, status_answer
+from tests.interfaces.mcp.fake_application import AT, DECISION, LEASE, next_answer, status_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +48,8 @@ def test_the_exit_codes_are_the_documented_ones() -> None:
         **dict.fromkeys(["APPROVAL_REQUIRED", "BUDGET_EXCEEDED", "CAPACITY_EXCEEDED"], 4),
         **dict.fromkeys(["INVALID_STATE_TRANSITION", "ACTION_ID_COLLISION"], 4),
         **dict.fromkeys(["EVENT_CONFLICT", "BACKPRESSURE", "CURSOR_TOO_OLD"], 4),
-        **dict.fromkeys(["POLICY_INVALID", "GRAPH_INVALID", "STORE_UNAVAILABLE", "STORE_CORRUPT", "READ_ONLY"], 5),
+        **dict.fromkeys(["POLICY_INVALID", "GRAPH_INVALID", "HOST_FILE_INVALID"], 5),
+        **dict.fromkeys(["STORE_UNAVAILABLE", "STORE_CORRUPT", "READ_ONLY"], 5),
         "STORE_TOO_NEW": 5,
         "INTERNAL_ERROR": 1,
     } == EXIT_CODES
@@ -107,6 +108,24 @@ def test_idleness_that_only_a_person_can_end_has_its_own_code(
 ) -> None:
     status = replace(status_answer(), needs_person_total=persons)
     assert run("schedule", "next", schedule_next=idle(*reasons), schedule_status=status).code == code
+
+
+def test_idleness_is_said_aside_where_the_answer_is_captured(run: Callable[..., Ended]) -> None:
+    """`node=$(… --json)` has the whole answer, and whoever reads along has the reasons."""
+    why = "Nothing can be started now. 1 leased: agents work on them; ask metagit_schedule_next again."
+    idle_answer = replace(idle("leased"), next_step=why)
+    for_script = run("schedule", "next", "--claim", "--json", schedule_next=idle_answer)
+    assert (for_script.code, for_script.record["not_eligible"]) == (10, [{"reason": "leased", "nodes": 1}])
+    assert for_script.err == why.replace("metagit_schedule_next", "metagit-mcp schedule next") + "\n"
+    assert for_script.record["next_step"] == why
+    for_person = run("schedule", "next", schedule_next=idle_answer)
+    assert (for_person.code, for_person.err, "next step: Nothing can" in for_person.out) == (10, "", True)
+
+
+def test_who_has_work_is_told_nothing_aside(run: Callable[..., Ended]) -> None:
+    for answer in (next_answer(DECISION), replace(next_answer(), held=(LEASE,))):
+        ended = run("schedule", "next", "--json", schedule_next=answer)
+        assert (ended.code, ended.err) == (0, "")
 
 
 PAUSE = PauseRecord(scope="workspace", name="", by="ada", at=AT)

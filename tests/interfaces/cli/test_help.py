@@ -31,7 +31,8 @@ def test_the_help_texts_are_the_recorded_ones() -> None:
 
 # By the group that they are in.
 NAMES = {
-    "": "board completion demo doctor init pause resume serve simulate watch",
+    "": "board completion config demo doctor hook init pause resume serve simulate watch",
+    "import": "backlog beads taskmaster",
     "group": "answer deliver estimate list outbox show snapshot verify",
     "schedule": "count explain next plan status",
     "schedule policy": "preview set show",

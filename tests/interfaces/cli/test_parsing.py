@@ -79,8 +79,12 @@ def test_flags_become_the_request(run: Run, line: str, request_: object) -> None
 @pytest.mark.parametrize(
     ("line", "asked"),
     [
-        ("schedule count --runnable --graph-id shop", [("schedule.count_runnable", ("shop",))]),
-        ("schedule count", [("schedule.count_runnable", (None,))]),
+        ("schedule count --runnable --graph-id shop", [("schedule.count_runnable", ("shop", None, None))]),
+        ("schedule count", [("schedule.count_runnable", (None, None, None))]),
+        (
+            "schedule count --agent-id ada --capabilities gpu,db",
+            [("schedule.count_runnable", (None, "ada", ("gpu", "db")))],
+        ),
         ("schedule plan --mermaid", [("schedule.mermaid", (None,))]),
         ("task list --status blocked", [("tasks.list", (None, "blocked"))]),
         ("task show build --graph-id shop", [("tasks.show", ("build", "shop"))]),

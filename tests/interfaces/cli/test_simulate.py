@@ -338,7 +338,7 @@ def test_without_matplotlib_it_is_said_how_to_get_it(
         {
             "code": "INVALID_INPUT",
             "message": "--svg needs matplotlib, which is not installed",
-            "hint": "pip install 'metagit-mcp[plot]', or leave --svg out.",
+            "hint": "pipx install --force '/path/to/clone[plot]', or leave --svg out.",
             "details": {"field": "svg"},
             "retryable": False,
         },

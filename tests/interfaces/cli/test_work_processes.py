@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 
 from tests import ready
-from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, Terminal, command, ended, environment
+from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, Terminal, command, ended, environment, said_aside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,8 +30,8 @@ class Shop:
 
     def __call__(self, *arguments: str, code: int = 0) -> Json:
         done, out, err = ended("real", *arguments, "--json", *self.flags)
-        assert (done, err, out.count("\n")) == (code, "", 1), out
         answer: Json = json.loads(out)
+        assert (done, err, out.count("\n")) == (code, said_aside(code, answer), 1), out
         return answer
 
     @property
@@ -94,6 +94,24 @@ def test_one_node_from_claim_to_result(shop: Shop) -> None:
     assert shop.report(lease_id, "running", code=4)["code"] == "WORK_STALE_OWNERSHIP"
     assert shop.report("L-NOBODYSLEASE", "running", code=3)["code"] == "LEASE_NOT_FOUND"
     assert shop("work", "start", "build-it", "--agent-id", "c", code=4)["code"] == "WORK_ALREADY_OWNED"
+
+
+def test_a_claim_whose_process_was_killed_is_repeated_under_its_action_id(shop: Shop) -> None:
+    claim = ("schedule", "next", "--claim", "--agent-id", "a", "--action-id", "run-1")
+    kill = {"METAGIT_MCP_FAULT": "ledger.committed"}
+    assert ended("real", *claim, "--json", *shop.flags, env=kill) == (-signal.SIGKILL, "", "ledger.committed\n")
+    given = shop(*claim)
+    assert ([each["node_id"] for each in given["decisions"]], shop(*claim)) == (["design-it"], given)
+    assert shop(*claim, "--limit", "2", code=4)["code"] == "ACTION_ID_COLLISION"
+    lease_id = given["decisions"][0]["lease"]["lease_id"]
+    report = ("work", "report", lease_id, "--state", "completed", "--action-id", "run-1-end")
+    assert ended("real", *report, "--json", *shop.flags, env=kill) == (-signal.SIGKILL, "", "ledger.committed\n")
+    reported = shop(*report)
+    assert (reported["node_status"], shop(*report)) == ("completed", reported)
+    # The first reply is what it was; that its lease is over is said beside it.
+    again = shop(*claim)
+    assert ({**again, "warnings": []}, len(again["warnings"])) == (given, 1)
+    assert shop("task", "show", "design-it")["node"]["status"] == "completed"
 
 
 def test_a_node_is_taken_back(shop: Shop) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import ready
-from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment
+from tests.interfaces.cli.fake_runs import ROOT, WAIT_S, environment, said_aside
 from tests.workloads import write_workspace
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ def done(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[
 
 def answered(*arguments: str, cwd: Path, code: int = 0) -> dict[str, Any]:
     ended = done(*arguments, "--json", cwd=cwd)
-    assert (ended.returncode, ended.stderr, ended.stdout.count("\n")) == (code, "", 1), ended
     record: dict[str, Any] = json.loads(ended.stdout)
+    aside = said_aside(code, record)
+    assert (ended.returncode, ended.stderr, ended.stdout.count("\n")) == (code, aside, 1), ended
     return record
 
 

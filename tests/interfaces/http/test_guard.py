@@ -29,9 +29,13 @@ _ROUTES: Final = (
         "/v1/changes",
     ),
     *("/v1/graphs/mine", "/v1/approve", "/v1/review", "/v1/retry", "/v1/release", "/v1/pause", "/v1/resume"),
+    *("/v1/next", "/v1/claim", "/v1/start", "/v1/report", "/v1/openapi.json"),
 )
-_STREAMS: Final = frozenset({"/mcp", "/v1/changes"})
-_CHANGES: Final = frozenset(path for path in _ROUTES if path[4:] in {"approve", "review", "retry", "release", "pause"})
+# At these something begins: a stream, or what is written down.
+_STREAMS: Final = frozenset({"/mcp", "/v1/changes", "/v1/next"})
+_TAKES: Final = frozenset({"/v1/claim", "/v1/start", "/v1/report"})
+_JUDGES: Final = frozenset(path for path in _ROUTES if path[4:] in {"approve", "review", "retry", "release", "pause"})
+_CHANGES: Final = _TAKES | _JUDGES
 
 
 def _asked(people: People, head: str, body: bytes = b"", role: str = "operator") -> tuple[int, str]:
@@ -109,7 +113,7 @@ def test_whoever_asks_for_what_is_not_there_is_told_what_is(people: People) -> N
     assert (answer.status, answer.json["message"], answer.json["hint"]) == (
         404,
         "Not Found.",
-        "The board is at /, MCP at /mcp; docs/reference/access.md lists the routes below /v1/.",
+        "The board is at /, MCP at /mcp; GET /v1/openapi.json describes the routes below /v1/.",
     )
 
 
@@ -172,7 +176,7 @@ def test_no_argument_names_a_file_elsewhere(people: People) -> None:
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
 
-_POSTED: Final = ("/mcp", "/v1/approve", "/v1/session")
+_POSTED: Final = ("/mcp", "/v1/approve", "/v1/session", "/v1/claim", "/v1/report")
 _HEAD: Final = (
     "POST {} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nSIGNED\r\nContent-Type: application/json\r\n"
     "Accept: application/json, text/event-stream\r\n"

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 # As long as the ids of the other Groups, and nobody's.
 _NOBODYS: Final = {FILED: "nobody-group", FED: "group:nobody"}
 assert all(len(there) == len(gone) for there, gone in _NOBODYS.items())
-_ROUTES: Final = ("/v1/status?graph_id={}", "/v1/board?graph_id={}", "/v1/graphs/{}", "/v1/changes?graph_id={}")
+_ROUTES: Final = (
+    *("/v1/status?graph_id={}", "/v1/board?graph_id={}", "/v1/graphs/{}", "/v1/changes?graph_id={}"),
+    "/v1/next?preview=true&graph_id={}",
+)
 _URIS: Final = ("metagit://board/graphs/{}", "metagit://graphs/{}", "metagit://groups/{}", "metagit://groups/{}/outbox")
 
 

@@ -123,6 +123,12 @@ ROUTES: Final[tuple[Row, ...]] = (
     ("GET /healthz", look("/healthz"), "+++++"),
     ("GET /readyz", look("/readyz"), "+++++"),
     ("GET /v1/session", look("/v1/session"), "+++++"),
+    ("GET /v1/openapi.json", look("/v1/openapi.json"), "+++++"),
+    ("GET /v1/next", look("/v1/next"), "-+--+"),
+    ("GET /v1/next of another", look(f"/v1/next?graph_id={FILED}"), "-+--+"),
+    ("GET /v1/next to another agent", look(f"/v1/next?agent={AGENT}"), "----+"),
+    ("GET /v1/next?preview=true", look("/v1/next?preview=true"), "+++++"),
+    ("GET /v1/next?preview=true of another", look(f"/v1/next?preview=true&graph_id={FILED}"), "++??+"),
     ("GET /v1/status", look("/v1/status"), "+++++"),
     ("GET /v1/status of another", look(f"/v1/status?graph_id={FILED}"), "++??+"),
     ("GET /v1/board", look("/v1/board"), "+++++"),
@@ -131,6 +137,12 @@ ROUTES: Final[tuple[Row, ...]] = (
     ("GET /v1/graphs of another", look(f"/v1/graphs/{FILED}"), "++??+"),
     ("GET /metrics", look("/metrics"), "++--+"),
     ("GET /v1/changes of another", look(f"/v1/changes?graph_id={FILED}-not"), "?????"),
+    ("POST /v1/claim", change("/v1/claim", graph_id=OWN), "-+--+"),
+    ("POST /v1/claim by a sub-agent", change("/v1/claim", graph_id=OWN, agent_id="agent://acme/coder/sub"), "-+--+"),
+    ("POST /v1/claim as another agent", change("/v1/claim", graph_id=OWN, agent_id=AGENT), "----+"),
+    ("POST /v1/start", change("/v1/start", graph_id=OWN, node_id="start-ROLE"), "-+--+"),
+    ("POST /v1/start as another agent", change("/v1/start", graph_id=OWN, node_id="free", agent_id=AGENT), "----!"),
+    ("POST /v1/report", change("/v1/report", lease_id="L-0000000000AA", state="running"), "-?--?"),
     ("POST /v1/approve", change("/v1/approve", graph_id=OWN, node_id="approve-ROLE", digest=64 * "0"), "----!"),
     ("POST /v1/review", change("/v1/review", graph_id=OWN, node_id="review-ROLE", accept=True), "----!"),
     ("POST /v1/retry", change("/v1/retry", graph_id=OWN, node_id="retry-ROLE"), "----!"),
@@ -140,7 +152,7 @@ ROUTES: Final[tuple[Row, ...]] = (
 )
 
 # What nobody needs a token for; all else is closed to whoever has none that is good here.
-PUBLIC: Final = frozenset({"GET /", "GET /healthz", "GET /readyz", "GET /v1/session"})
+PUBLIC: Final = frozenset({"GET /", "GET /healthz", "GET /readyz", "GET /v1/session", "GET /v1/openapi.json"})
 ALL: Final = (*TOOLS, *RESOURCES, *REST, *ROUTES)
 
 

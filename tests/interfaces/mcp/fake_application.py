@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from metagit_mcp.domain.decision import DispatchHints, Factor, Handoff, LeaseRecord, ScheduleDecision
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.scheduling.estimate import StartWindow
 from metagit_mcp.settings import TOOLSETS, Settings
 from metagit_mcp.wire.estimate_answers import EstimateAnswer
@@ -27,7 +28,7 @@ from metagit_mcp.wire.responses import (
     WorkReportAnswer,
     WorkStartAnswer,
 )
-from metagit_mcp.wire.status_answers import StatusAnswer, StatusCounts, WorkspacePlace
+from metagit_mcp.wire.status_answers import StatusAnswer, StatusCounts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -77,4 +77,4 @@ def test_without_the_extra_it_is_said_how_to_install_it(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(InvalidInput) as caught:
         found_page()
-    assert "pip install 'metagit-mcp[telemetry]'" in caught.value.hint
+    assert "pipx install --force '/path/to/clone[telemetry]'" in caught.value.hint

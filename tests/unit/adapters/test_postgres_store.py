@@ -342,7 +342,7 @@ def test_without_the_driver_it_is_said_what_to_install(
         monkeypatch.delitem(sys.modules, f"metagit_mcp.adapters.postgres.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with store_on(tmp_path / "a", postgres.url()) as store:
-        assert "pip install 'metagit-mcp[postgres]'" in refusal(store.mark).hint
+        assert "pipx install --force '/path/to/clone[postgres]'" in refusal(store.mark).hint
 
 
 def test_a_workspace_without_a_name_asks_no_server_and_loads_no_driver(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_schemas_are_exported_and_checked(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "schemas"
-    names = sorted(f"{name}.schema.json" for name in schema_names())
+    names = sorted([*(f"{name}.schema.json" for name in schema_names()), "openapi.json"])
     assert sorted(export_schemas(str(folder))) == check_schemas(str(folder)) == names
     assert sorted(path.name for path in folder.iterdir()) == names
     assert json.loads((folder / "policy.schema.json").read_text())["$id"] == "metagit://schemas/policy"
@@ -28,9 +28,11 @@ def test_a_schema_that_differs_is_missing_or_too_many_is_named(tmp_path: Path) -
     (tmp_path / "policy.schema.json").write_text("{}")
     (tmp_path / "event.schema.json").unlink()
     (tmp_path / "old.schema.json").write_text("{}")
+    (tmp_path / "openapi.json").write_text("{}")
+    (tmp_path / "else.json").write_text("{}")
     with pytest.raises(SchemaMismatch) as refused:
         check_schemas(str(tmp_path))
-    wrong = ["event.schema.json", "old.schema.json", "policy.schema.json"]
+    wrong = ["event.schema.json", "old.schema.json", "openapi.json", "policy.schema.json"]
     assert refused.value.as_record() == {
         "code": "SCHEMA_VALIDATION_FAILED",
         "message": f"These schemas differ from the code: {', '.join(wrong)}.",

@@ -65,7 +65,7 @@ def test_without_the_extra_it_says_so_once_and_takes_calls_all_the_same() -> Non
     traces.close()
     traces.add(call())
 
-    assert said == ["spans need more: pip install 'metagit-mcp[telemetry]'"]
+    assert said == ["spans need more: pipx install --force '/path/to/clone[telemetry]'"]
 
 
 def test_a_collector_that_is_slow_costs_spans_and_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:

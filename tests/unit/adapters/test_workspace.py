@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
+from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.errors import InvalidInput, MetagitError, WorkspaceNotFound
-from metagit_mcp.wire.status_answers import WorkspacePlace
 from tests.unit.adapters.second import run_as_nobody
 
 STATE = ".metagit/tasks or .metagit/schedule"
@@ -172,6 +172,55 @@ def test_looking_makes_nothing(top: Path) -> None:
     refusal(None, folder(top / "ws"))
     refusal(str(top / "ws"))
     assert list((top / "ws").iterdir()) == []
+
+
+def test_what_named_the_folder_is_told(top: Path) -> None:
+    root = folder(top / "ws", ".metagit")
+    place = find_workspace(None, "", str(root), started_from="the first of WORKSPACE_FOLDER_PATHS")
+    assert place.chosen_by == "nearest folder with .metagit, upward from the first of WORKSPACE_FOLDER_PATHS"
+
+
+# --- from the folder of a plugin -------------------------------------------------------------------------------
+
+NO_PROJECT = (
+    "A plugin's server does not know the project's folder. Set METAGIT_WORKSPACE=/path/of/the/project in its "
+    "environment, or pass --workspace PATH; for Codex, give the project a server of its own, there: "
+    "metagit-mcp config codex --write"
+)
+
+
+def refused_from(start: Path, plugin_root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    monkeypatch.chdir(start)
+    with pytest.raises(WorkspaceNotFound) as caught:
+        find_workspace(None, "", None, plugin_root=str(plugin_root))
+    return caught.value.message, caught.value.hint
+
+
+def test_a_start_in_a_plugins_folder_says_what_to_pass(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = folder(top / "home" / ".codex/plugins/cache/metagit/0.1.0")
+    link = top / "link"
+    link.symlink_to(cache)
+    for start, plugin_root in ((cache, cache), (folder(cache / "hooks"), cache), (cache, link)):
+        assert refused_from(start, plugin_root, monkeypatch) == (
+            f"No metagit workspace upward from {start}, which is a folder of a plugin and of no project.",
+            NO_PROJECT,
+        )
+
+
+def test_a_start_elsewhere_is_refused_as_ever(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = folder(top / "cache/metagit")
+    for start in (folder(top / "elsewhere"), folder(top / "cache/metagit-2"), top):
+        assert refused_from(start, cache, monkeypatch)[0] == f"No metagit workspace upward from {start}."
+
+
+def test_a_plugin_that_lies_in_a_workspace_finds_it(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder(top / "ws", ".metagit/tasks")
+    plugin = folder(root / "plugins/metagit")
+    monkeypatch.chdir(plugin)
+    assert find_workspace(None, "", None, plugin_root=str(plugin)).path == str(root)
+    # The project's folder wins, wherever the process was started.
+    other = folder(top / "other", ".metagit/tasks")
+    assert find_workspace(None, "", str(other), plugin_root=str(plugin)).path == str(other)
 
 
 # --- git worktrees ---------------------------------------------------------------------------------------------

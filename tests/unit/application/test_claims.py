@@ -284,7 +284,10 @@ def test_a_second_server_of_one_agent_reads_and_does_not_claim(desk: Desk) -> No
         with pytest.raises(AuthStaleSession) as caught:
             ask(None)
         assert caught.value.details == {"agent_id": "ada", "session_epoch": 1}
-        assert caught.value.hint == "Start without --agent-id, or pass new_session=true if the other one is dead."
+        assert (
+            caught.value.hint
+            == "Start without --agent-id and METAGIT_AGENT_ID, or pass new_session=true if the other one is dead."
+        )
     # It may speak for others, and report on what it is told of.
     assert second.report(lease_id, "running")["node_status"] == "active"
     assert second.taken("ada/helper") == ["b"]

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.errors import (
-    ActionIdCollision,
     AuthForbidden,
     BudgetExceeded,
     InvalidInput,
     InvalidStateTransition,
     LeaseNotFound,
-    MetagitError,
     NodeNotEligible,
     WorkLeaseExpired,
     WorkStaleOwnership,
@@ -21,8 +19,6 @@ from metagit_mcp.errors import (
 from tests.unit.adapters.reading import node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.unit.application.desk import Desk, Json
 
 POLICY = "schedule/policy.json"
@@ -319,72 +315,3 @@ def test_usage_is_cumulative_and_a_budget_ends_the_work(desk: Desk) -> None:
     desk.graph("g", {**desk.row("a"), "budget": {"tokens": 200}})
     claimed = desk.claim("w1")["decisions"][0]["lease"]
     assert claimed["budget"] == [{"name": "tokens", "limit": 200, "left": 99}]
-
-
-# --- action ids ----------------------------------------------------------------------------------------------------
-
-
-def test_a_command_under_an_action_id_is_carried_out_once(desk: Desk) -> None:
-    desk.put(POLICY, {"agent_slots": 9})
-    desk.graph("g", node("a"), node("b"), node("c"))
-    first = desk.claim(action_id="one")
-    desk.wait(5)
-    before = desk.events()
-    assert desk.claim(action_id="one") == first
-    assert desk.beside().claim(action_id="one") == first
-    started = desk.start("b", action_id="two")
-    assert desk.beside("cli").start("b", action_id="two") == started
-    lease_id = first["decisions"][0]["lease"]["lease_id"]
-    ended = desk.report(lease_id, "completed", action_id="three")
-    assert desk.beside().report(lease_id, "completed", action_id="three") == ended
-    with pytest.raises(WorkStaleOwnership):
-        desk.report(lease_id, "completed", action_id="four")
-    assert desk.events() == [*before, "work_started", "command_answered", "work_completed", "command_answered"]
-    assert len(desk.lines("schedule/decisions.jsonl")) == 1
-
-
-def test_an_action_id_is_for_one_command_only(desk: Desk) -> None:
-    desk.graph("g", node("a"), node("b"))
-    lease_id = desk.lease(action_id="one")
-    before = desk.events()
-    others: list[Callable[[], Json]] = [
-        lambda: desk.claim(action_id="one", limit=2),
-        lambda: desk.claim("w2", action_id="one"),
-        lambda: desk.start("a", action_id="one"),
-        lambda: desk.beside().report(lease_id, "running", action_id="one"),
-    ]
-    for other in others:
-        with pytest.raises(ActionIdCollision) as caught:
-            other()
-        assert caught.value.details == {"action_id": "one"}
-    assert desk.events() == before
-
-
-def test_an_action_id_of_another_agent_is_another_command(desk: Desk) -> None:
-    desk.graph("g", node("a"), node("b"))
-    first, second = desk.beside(), desk.beside()
-    assert first.claim(None, action_id="1")["decisions"][0]["node_id"] == "a"
-    with pytest.raises(ActionIdCollision):
-        second.claim(None, action_id="1")
-    first.start("a", agent_id=None, action_id="2")
-    with pytest.raises(ActionIdCollision):
-        second.start("a", agent_id=None, action_id="2")
-
-
-def test_that_there_was_no_work_is_asked_anew_under_an_action_id(desk: Desk) -> None:
-    desk.graph("g", node("a"), node("b", depends_on=["a"]))
-    first = desk.lease("w1")
-    assert desk.claim("w2", action_id="one")["decisions"] == []
-    assert desk.claim("w1", action_id="two")["held"][0]["lease_id"] == first
-    desk.report(first, "completed")
-    assert desk.taken("w2", action_id="one") == ["b"]
-    assert desk.claim("w1", action_id="two")["held"] == []
-
-
-def test_a_refused_command_leaves_its_action_id_free(desk: Desk) -> None:
-    desk.graph("g", node("a", risk="destructive"))
-    for error in (MetagitError, MetagitError):
-        with pytest.raises(error):
-            desk.start("a", action_id="one")
-    desk.approve("a")
-    assert desk.start("a", action_id="one")["lease"]["node_id"] == "a"

@@ -78,6 +78,13 @@ def test_runnable_nodes_are_counted_in_all_graphs_or_in_one(desk: Desk) -> None:
         finished(desk.application.schedule.count_runnable("i"))
 
 
+def test_runnable_nodes_are_counted_for_an_agent_and_what_it_can_do(desk: Desk) -> None:
+    desk.graph("g", node("a"), node("gpu", capabilities=["gpu"]), node("b"))
+    desk.lease("w1")
+    count = desk.application.schedule.count_runnable
+    assert [finished(each) for each in (count(None), count(None, "w2", ["gpu"]), count(None, "w1"))] == [1, 2, 0]
+
+
 def test_the_next_step_names_the_node_or_why_there_is_none(desk: Desk) -> None:
     empty = "There is no task graph here: none was planned yet, or .metagit was removed. metagit_task_plan makes one."
     assert (desk.next()["next_step"], desk.next()["all_finished"]) == (empty, False)
@@ -85,7 +92,7 @@ def test_the_next_step_names_the_node_or_why_there_is_none(desk: Desk) -> None:
     done = "Everything is finished. Plan more with metagit_task_plan, if there is more to do."
     assert (desk.next()["next_step"], desk.next()["all_finished"]) == (done, True)
     desk.path("tasks/graphs/torn.json").write_text("{")
-    broken = "Nothing can be started now. a person must mend .metagit/tasks/graphs/torn.json."
+    broken = "Nothing can be started now. A person must mend .metagit/tasks/graphs/torn.json."
     assert (desk.next()["next_step"], desk.next()["all_finished"]) == (broken, False)
     assert desk.next(graph_id="g")["next_step"] == done
     desk.path("tasks/graphs/torn.json").unlink()

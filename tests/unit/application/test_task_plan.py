@@ -124,6 +124,23 @@ def test_a_plan_without_a_node_is_refused(desk: Desk, fields: Json) -> None:
     assert list(desk.path("tasks/graphs").iterdir()) == []
 
 
+@pytest.mark.parametrize("goal", [None, "", " \t"])
+def test_a_graph_without_a_goal_has_its_title_for_one(desk: Desk, goal: str | None) -> None:
+    desk.plan("Page", outline="Sketch", goal=goal)
+    assert desk.document("tasks/graphs/page.json")["intent"]["goal"] == "Page"
+
+
+@pytest.mark.parametrize(
+    ("title", "fields"),
+    [(" ", {"outline": "Sketch"}), ("Page", {"nodes": [{"title": "Sketch"}, {"title": " \n"}]})],
+)
+def test_a_title_of_blanks_is_refused(desk: Desk, title: str, fields: Json) -> None:
+    with pytest.raises(InvalidInput, match="title: must say something") as caught:
+        desk.plan(title, **fields)
+    assert caught.value.details == {"field": "title"}
+    assert list(desk.path("tasks/graphs").glob("*.json")) == []
+
+
 # --- ids -----------------------------------------------------------------------------------------------------------
 
 

@@ -47,6 +47,14 @@ def test_only_what_is_named_changes(desk: Desk) -> None:
     assert (record["also"], record["updated_at"], kinds(desk)) == ([1], NOW, [])
 
 
+def test_a_title_of_blanks_is_refused(desk: Desk) -> None:
+    desk.graph("g", node("a"))
+    before = rows(desk)
+    with pytest.raises(InvalidInput, match="title: must say something"):
+        desk.update("a", title="  ")
+    assert rows(desk) == before
+
+
 def test_a_change_that_changes_nothing_writes_nothing(desk: Desk) -> None:
     file = desk.graph("g", node("a", priority=2, status="completed"))
     before = file.read_bytes()

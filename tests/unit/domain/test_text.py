@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from metagit_mcp.domain.text import (
+    agent_of_host,
     close_words,
     is_agent_id,
     is_any_id,
@@ -159,3 +162,33 @@ def test_close_words_are_those_that_a_slip_may_mean() -> None:
 )
 def test_an_agent_id(text: str, *, named: bool) -> None:
     assert is_agent_id(text) is named
+
+
+@pytest.mark.parametrize(
+    ("session", "part", "agent_id"),
+    [
+        ("s-1", "", "s-1"),
+        (" s-1\n", " \t", "s-1"),
+        ("s-1", "a0f", "s-1/a0f"),
+        ("s-1", "ada@team", "s-1/ada@team"),
+        ("s-1", " a0f ", "s-1/a0f"),
+        # What cannot stand in an id is still another agent than its session, and always the same.
+        ("s-1", "re searcher", "s-1/x-"),
+        ("s-1", "é", "s-1/x-"),
+        ("s-1", "\ud800", "s-1/x-"),
+        ("s-1", "x" * 300, "s-1/x-"),
+        # A session that can be no agent's id names nobody, nor does one that leaves no room.
+        ("a b", "", None),
+        ("a b", "a0f", None),
+        ("", "a0f", None),
+        ("s" * 257, "", None),
+        ("s" * 256, "a0f", None),
+    ],
+)
+def test_the_agent_of_a_host(session: str, part: str, agent_id: str | None) -> None:
+    found = agent_of_host(session, part)
+    if agent_id is None or "/x-" not in agent_id:
+        assert found == agent_id
+    else:
+        assert found == f"{session}/x-{sha256(part.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        assert is_agent_id(found)

@@ -80,6 +80,26 @@ def test_values_are_compared_and_hashed_by_their_fields() -> None:
     assert repr(Point(x=1)).endswith("Point(x=1, y=0)")
 
 
+def test_its_methods_are_written_when_they_are_called_first() -> None:
+    @value
+    class Point:
+        x: int
+        note: str = dataclasses.field(default="", compare=False, repr=False)
+
+    def names() -> list[str]:
+        methods: list[Any] = [Point.__init__, Point.__eq__, Point.__hash__]
+        return [method.__name__ for method in methods]
+
+    assert names() == ["first"] * 3
+    one, other = Point(x=1, note="a"), Point(x=1, note="b")
+    named: object = "else"
+    assert names() == ["__init__", "first", "first"]
+    assert (one == other, one == named, hash(one) == hash(other)) == (True, False, True)
+    assert names() == ["__init__", "__eq__", "__hash__"]
+    assert repr(one).endswith("Point(x=1)")
+    assert Point.__init__.__qualname__ == f"{Point.__qualname__}.__init__"
+
+
 def test_a_value_is_changed_as_replace_does_it() -> None:
     before = Plain(name="a", many=[1], few=2)
     assert [changed(before), changed(before, few=3), changed(before, name="b", many=[])] == [

@@ -1,54 +1,44 @@
 """Puts the parts together: the only place that knows which adapter stands behind which port.
 
-It loads neither the MCP SDK nor networkx, and it opens no file of the workspace itself.
+It loads neither the MCP SDK nor networkx, and it opens no file of the workspace itself. Each part is loaded when it is
+put together: to find the workspace, which a hook does at each turn of an agent, costs a tenth of what a use case does.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from metagit_mcp.adapters.changes import Changes, open_changes
-from metagit_mcp.adapters.decision_log import DecisionLogFiles
-from metagit_mcp.adapters.fault_points import FAULT_POINTS, arm_fault, die_at
-from metagit_mcp.adapters.graph_store import GraphFileStore
-from metagit_mcp.adapters.layout import WATCHED
-from metagit_mcp.adapters.policy_file import PolicyFileStore
-from metagit_mcp.adapters.schema_files import check_schemas, export_schemas
-from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.adapters.system import ClockFile, FixedClock, RandomIds, SeededIds, SystemClock, user_at_host
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
-from metagit_mcp.adapters.workspace_source import WorkspaceFiles
-from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current
-from metagit_mcp.application.leases import Attended
-from metagit_mcp.application.ledger import Ledger
-from metagit_mcp.application.policies import Policies
-from metagit_mcp.application.schedule import Schedule
-from metagit_mcp.application.shared import Shared
-from metagit_mcp.application.tasks import Tasks
-from metagit_mcp.application.write_back import WriteBack
 from metagit_mcp.errors import InvalidInput
-from metagit_mcp.ports import Clock, Ids, Waits
-from metagit_mcp.settings import Settings
-from metagit_mcp.wire.status_answers import WorkspacePlace
 
 if TYPE_CHECKING:
+    from metagit_mcp.adapters.changes import Changes
     from metagit_mcp.adapters.postgres import PostgresEventStore
     from metagit_mcp.adapters.simulation_picture import SimulationArtist
+    from metagit_mcp.adapters.sqlite import SqliteEventStore
     from metagit_mcp.adapters.traces import Traces
     from metagit_mcp.application.access import Access
     from metagit_mcp.application.board import Board
     from metagit_mcp.application.board_changes import Sights
+    from metagit_mcp.application.briefing import Briefings
+    from metagit_mcp.application.caller import Caller
     from metagit_mcp.application.claims import Claims
     from metagit_mcp.application.groups import Groups
+    from metagit_mcp.application.imports import Imports
     from metagit_mcp.application.keeping import Keeping
     from metagit_mcp.application.known_ids import KnownIds
     from metagit_mcp.application.maintenance import Maintenance
     from metagit_mcp.application.measures import Measures
     from metagit_mcp.application.noticing import Noticing
+    from metagit_mcp.application.policies import Policies
     from metagit_mcp.application.rules import Rules
+    from metagit_mcp.application.schedule import Schedule
+    from metagit_mcp.application.tasks import Tasks
     from metagit_mcp.application.watching import Watching
     from metagit_mcp.application.work import Work
+    from metagit_mcp.domain.place import WorkspacePlace
+    from metagit_mcp.ports import Clock, Ids, Waits
+    from metagit_mcp.settings import Settings
     from metagit_mcp.wire.measures import Calls, Standing
 
 MetricsPage = Callable[["Calls", "Standing | None", int], bytes]
@@ -71,8 +61,18 @@ __all__ = [
 class Parts:
     """What all callers of a process share over one workspace: its files, its ledger, the view of both."""
 
-    def __init__(self, settings: Settings, *, surface: Surface, waits: Waits) -> None:
+    def __init__(self, settings: "Settings", *, surface: Surface, waits: "Waits") -> None:
         """Put it together; no file is read."""
+        from metagit_mcp.adapters.decision_log import DecisionLogFiles
+        from metagit_mcp.adapters.graph_store import GraphFileStore
+        from metagit_mcp.adapters.sqlite import SqliteEventStore
+        from metagit_mcp.adapters.workspace_source import WorkspaceFiles
+        from metagit_mcp.application.current import Current
+        from metagit_mcp.application.leases import Attended
+        from metagit_mcp.application.ledger import Ledger
+        from metagit_mcp.application.shared import Shared
+        from metagit_mcp.application.write_back import WriteBack
+
         self.place = place_of(settings)
         root = self.place.path
         self.root = root
@@ -106,16 +106,16 @@ class Parts:
 class Application:
     """The use cases over one workspace in the name of one caller.
 
-    Those that command the ledger are put together when they are asked for: the decider is half of what there is to
-    load, and advice in a workspace without a ledger needs none of it.
+    Each is put together when it is asked for: the decider alone is half of what there is to load, and advice in a
+    workspace without a ledger needs none of it.
     """
 
-    def __init__(self, parts: Parts, caller: Caller) -> None:
+    def __init__(self, parts: Parts, caller: "Caller") -> None:
         """Put the rest together; no file is read."""
         self._parts, self._caller = parts, caller
         self.place, self.current = parts.place, parts.current
 
-    def speaking_for(self, caller: Caller) -> "Application":
+    def speaking_for(self, caller: "Caller") -> "Application":
         """Return the same use cases in the name of another caller."""
         return Application(self._parts, caller)
 
@@ -125,25 +125,49 @@ class Application:
         return Claims(self._caller, self._parts.ids, self._parts.attended)
 
     @cached_property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> "Schedule":
         """What is next, and how things stand."""
+        from metagit_mcp.application.schedule import Schedule
+
         parts = self._parts
         return Schedule(
             self.place, self.current, parts.log, parts.source, self._claims, parts.ids, parts.waits, self._caller
         )
 
     @cached_property
-    def policies(self) -> Policies:
+    def briefings(self) -> "Briefings":
+        """What an agent is told at the start of its session and at the end of its turn."""
+        from metagit_mcp.application.briefing import Briefings
+
+        return Briefings(self.current, self._caller)
+
+    @cached_property
+    def policies(self) -> "Policies":
         """The policy."""
+        from metagit_mcp.adapters.policy_file import PolicyFileStore
+        from metagit_mcp.application.policies import Policies
+
         parts = self._parts
         store, offload = PolicyFileStore(parts.root), parts.waits.offload
         return Policies(self.current, store, parts.log, parts.clock, parts.ids, offload, self._caller)
 
     @cached_property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> "Tasks":
         """Writing work down."""
+        from metagit_mcp.application.tasks import Tasks
+
         parts = self._parts
         return Tasks(self.current, parts.graphs, parts.log, parts.clock, parts.ids, parts.waits.offload, self._caller)
+
+    @cached_property
+    def imports(self) -> "Imports":
+        """Copying the lists of other programs."""
+        from metagit_mcp.adapters.imported_lists import ImportedLists
+        from metagit_mcp.application.imports import Imports
+
+        parts = self._parts
+        lists, offload = ImportedLists(parts.root), parts.waits.offload
+        return Imports(self.current, parts.graphs, lists, parts.log, parts.clock, parts.ids, offload, self._caller)
 
     @cached_property
     def work(self) -> "Work":
@@ -238,16 +262,32 @@ class Application:
         self._parts.close()
 
 
-def open_application(settings: Settings, *, surface: Surface, waits: Waits) -> Application:
+def open_application(settings: "Settings", *, surface: Surface, waits: "Waits") -> Application:
     """Return the use cases over the workspace that the settings lead to; its files are read at the first question.
 
     Raises:
         WorkspaceNotFound: there is none.
         InvalidInput: the fault point to stop at does not exist.
     """
-    _arm(settings.fault)
+    from metagit_mcp.bootstrap.faults import arm
+
+    arm(settings.fault)
     parts = Parts(settings, surface=surface, waits=waits)
     return Application(parts, _caller(settings, surface, parts.ids))
+
+
+def export_schemas(folder: str) -> list[str]:
+    """Write all schemas into a folder, and return the names of the files; raises what its namesake does."""
+    from metagit_mcp.adapters import schema_files
+
+    return schema_files.export_schemas(folder)
+
+
+def check_schemas(folder: str) -> list[str]:
+    """Compare a folder with the program, and return the names of the files; raises what its namesake does."""
+    from metagit_mcp.adapters import schema_files
+
+    return schema_files.check_schemas(folder)
 
 
 def simulation_artist() -> "SimulationArtist":
@@ -270,7 +310,7 @@ def metrics_page() -> "tuple[MetricsPage, str]":
     try:
         from metagit_mcp.adapters.metrics_page import CONTENT_TYPE, metrics_page
     except ImportError:
-        hint = "pip install 'metagit-mcp[telemetry]', and start the server anew."
+        hint = "pipx install --force '/path/to/clone[telemetry]', and start the server anew."
         raise InvalidInput("Metrics need prometheus-client, which is not installed", hint=hint) from None
     return metrics_page, CONTENT_TYPE
 
@@ -282,14 +322,20 @@ def open_traces(environ: Mapping[str, str], say: Callable[[str], None]) -> "Trac
     return Traces(otlp_exporter, say) if is_wanted(environ) else None
 
 
-def _changes(settings: Settings, surface: Surface, root: str) -> Changes:
+def _changes(settings: "Settings", surface: Surface, root: str) -> "Changes":
     """Return what looks for changes: a command looks once, and only a server gains by listening."""
+    from metagit_mcp.adapters.changes import open_changes
+    from metagit_mcp.adapters.layout import WATCHED
+
     watch = "stat" if surface == "cli" and settings.watch == "auto" else settings.watch
     return open_changes(root, WATCHED, mode=watch)
 
 
-def _caller(settings: Settings, surface: Surface, ids: Ids) -> Caller:
+def _caller(settings: "Settings", surface: Surface, ids: "Ids") -> "Caller":
     """Return who calls: only a server that was started for one agent alone holds that agent's session."""
+    from metagit_mcp.adapters.system import user_at_host
+    from metagit_mcp.application.caller import Caller
+
     is_server = surface == "mcp"
     claims_as = settings.agent_id or settings.session_id
     if not claims_as:
@@ -307,17 +353,21 @@ def _caller(settings: Settings, surface: Surface, ids: Ids) -> Caller:
     )
 
 
-def place_of(settings: Settings) -> WorkspacePlace:
+def place_of(settings: "Settings") -> "WorkspacePlace":
     """Return where the workspace is that the settings lead to.
 
     Raises:
         WorkspaceNotFound: there is none.
     """
-    return find_workspace(settings.workspace, settings.workspace_from, settings.project_dir)
+    start, started_from = settings.project_dir, settings.project_dir_from
+    named = settings.workspace, settings.workspace_from
+    return find_workspace(*named, start, started_from=started_from, plugin_root=settings.plugin_root)
 
 
-def _store(settings: Settings, root: str) -> "SqliteEventStore | PostgresEventStore":
+def _store(settings: "Settings", root: str) -> "SqliteEventStore | PostgresEventStore":
     """Return where the ledger is: a file of the workspace, or a database for many hosts (ADR 0034)."""
+    from metagit_mcp.adapters.sqlite import SqliteEventStore
+
     if settings.ledger is None:
         return SqliteEventStore(root)
     from metagit_mcp.adapters.postgres import PostgresEventStore
@@ -325,7 +375,10 @@ def _store(settings: Settings, root: str) -> "SqliteEventStore | PostgresEventSt
     return PostgresEventStore(root, settings.ledger, named=settings.workspace_id)
 
 
-def _clock(settings: Settings, store: "SqliteEventStore | PostgresEventStore") -> Clock:
+def _clock(settings: "Settings", store: "SqliteEventStore | PostgresEventStore") -> "Clock":
+    from metagit_mcp.adapters.sqlite import SqliteEventStore
+    from metagit_mcp.adapters.system import ClockFile, FixedClock, SystemClock
+
     if settings.clock_file is not None:
         return ClockFile(settings.clock_file)
     if settings.clock is not None:
@@ -333,13 +386,7 @@ def _clock(settings: Settings, store: "SqliteEventStore | PostgresEventStore") -
     return SystemClock() if isinstance(store, SqliteEventStore) else store.clock(SystemClock())
 
 
-def _ids(settings: Settings) -> Ids:
+def _ids(settings: "Settings") -> "Ids":
+    from metagit_mcp.adapters.system import RandomIds, SeededIds
+
     return RandomIds() if settings.ids is None else SeededIds(settings.ids)
-
-
-def _arm(fault: str | None) -> None:
-    if fault is None:
-        return
-    if fault not in FAULT_POINTS:
-        raise InvalidInput(f"METAGIT_MCP_FAULT must be one of {', '.join(FAULT_POINTS)}", field="METAGIT_MCP_FAULT")
-    arm_fault(fault, partial(die_at, fault))
