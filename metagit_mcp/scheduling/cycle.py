@@ -167,7 +167,7 @@ def reasons_against(queue: WorkspaceQueue, asker: Asker, graph_id: str, node: Ta
     with _without_what_is_over(queue, asker):
         against = queue.moment(asker).against(demand, group, known.node_id, asker, queue.agent_slots(asker))
         others = tuple(against)
-    if any(reason.kind == "leased" for reason in own):
-        # What stands against it there is the node itself.
+    if known.node_id in rules.leases:
+        # What stands against it there is the node itself, also where it is blocked under its lease.
         others = tuple(reason for reason in others if reason.kind not in _HELD_BY_ITSELF)
     return own + others

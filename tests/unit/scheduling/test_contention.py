@@ -8,7 +8,7 @@ import pytest
 
 from metagit_mcp.domain.limits import AgentPolicy, ResourcePolicy
 from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
-from metagit_mcp.domain.work import ExecutionLease, Holding
+from metagit_mcp.domain.work import ExecutionLease, Holding, WorkState
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, holding_of
 from metagit_mcp.scheduling.demand import Demand, demand_of, first_collision, scopes_of, with_own
 from metagit_mcp.scheduling.holdings import Changed, Holdings
@@ -127,6 +127,21 @@ def test_write_scopes_collide_in_one_repository_only_and_each_holder_is_named() 
     assert against(queue, "a") == ["conflicts_with(r, .)", "conflicts_with(s, .)"]
     assert against(queue, "b") == []
     assert names(queue) == ["b"]
+
+
+@pytest.mark.parametrize(("state", "first"), [("active", "leased"), ("blocked", "blocked")])
+def test_what_a_lease_holds_is_never_said_to_stand_against_its_own_node(state: WorkState, first: str) -> None:
+    """An agent that is stuck keeps its lease, and what it holds, under the status `blocked`."""
+    takes: dict[str, Any] = {"exclusive": ("deploy",), "touches": ("src/**",), "uses": {"api": 4}}
+    held = lease("a", **{**takes, "touches": ("src/",)})
+    stands = known("a", state, owner="w1", lease_id=held.lease_id, ownership_epoch=1)
+    queue = queue_over(task("a", **takes), task("b", **takes), policy=API, work=ledger(held, stands))
+    assert [text.partition("(")[0] for text in against(queue, "a")] == [first]
+    assert against(queue, "b") == [
+        "exclusive(deploy, held by a)",
+        "conflicts_with(a, src/)",
+        "resource_busy(api, 4/4)",
+    ]
 
 
 def test_a_glob_is_never_quoted() -> None:
