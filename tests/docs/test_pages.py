@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, anchors, blocks, links, name_of
+from tests.docs.pages import PAGES, ROOT, Block, anchors, blocks, links, name_of
 
 PARSERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
+REMARK = re.compile(r"(?:^|\s)# ")
 CITATION = re.compile(r"\b(?P<page>\w+)\.md §(?P<section>\d)")
 
 
@@ -50,6 +51,26 @@ def test_a_broken_link_is_noticed(tmp_path: Path) -> None:
 def test_every_example_of_a_file_parses(page: Path) -> None:
     for block in blocks(page):
         PARSERS.get(block.kind, str)(block.text)
+
+
+def remarks(block: Block) -> list[str]:
+    """The lines of a block to be pasted that a shell would not take: zsh hands a remark to the command as words."""
+    if block.kind not in {"sh", "bash", "shell", "console"} or block.text.startswith("# "):
+        return []
+    typed = (line.removeprefix("$ ") for line in block.text.splitlines() if block.kind != "console" or line[:2] == "$ ")
+    return [line for line in typed if REMARK.search(line)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_command_to_be_pasted_has_a_remark(page: Path) -> None:
+    assert [line for block in blocks(page) for line in remarks(block)] == []
+
+
+def test_a_remark_is_noticed() -> None:
+    text = "# a\ntwo # b\nthree '#c' d#e\n"
+    assert remarks(Block("sh", "one\n" + text, 1)) == ["# a", "two # b"]
+    assert remarks(Block("sh", text, 1)) == remarks(Block("text", text, 1)) == []
+    assert remarks(Block("console", "$ one # b\n# a\n", 1)) == ["one # b"]
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -30,7 +30,9 @@ def lines(section: str) -> list[tuple[str, str]]:
     """The lines of a section's blocks, each with what it is said to print."""
     text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n", 1)[1].split("\n## ", 1)[0]
     shown = "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines()
-    return [(line.partition("  #")[0], line.partition("# prints ")[2]) for line in shown]
+    printed = dict(re.findall(r"`([^`\n]+)` prints `([^`\n]+)`", text))
+    assert printed.keys() <= set(shown)
+    return [(line, printed.get(line, "")) for line in shown]
 
 
 @pytest.mark.timeout(300)

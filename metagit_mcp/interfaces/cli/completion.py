@@ -16,8 +16,8 @@ _SHELLS: Final = ("bash", "zsh", "fish")
 @click.command(
     short_help="Print what makes a shell complete the commands.",
     epilog=example(
-        'eval "$(metagit-mcp completion bash)"   # in ~/.bashrc',
-        'eval "$(metagit-mcp completion zsh)"    # in ~/.zshrc',
+        "echo 'eval \"$(metagit-mcp completion bash)\"' >> ~/.bashrc",
+        "echo 'eval \"$(metagit-mcp completion zsh)\"' >> ~/.zshrc",
         "metagit-mcp completion fish > ~/.config/fish/completions/metagit-mcp.fish",
     ),
 )

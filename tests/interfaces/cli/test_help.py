@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +65,9 @@ def test_each_help_has_an_example_of_the_command(path: str) -> None:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_the_flags_of_an_example_exist(path: str) -> None:
     for line in examples(COMMANDS[path]):
-        plain = line.replace('"$(', " ").replace(')"', " ").replace("$(", " ").replace(")", " ")
+        # What is put into a file is a line too.
+        plain = re.sub(r"^echo '(.*)' >>", r"\1 >>", line)
+        plain = plain.replace('"$(', " ").replace(')"', " ").replace("$(", " ").replace(")", " ")
         words = shlex.split(plain, comments=True, posix=True)
         words = words[words.index(PROGRAM) + 1 :]
         command: click.Command = cli
