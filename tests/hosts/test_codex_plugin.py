@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hosts
 
-VARIABLES = ["METAGIT_AGENT_ID", "METAGIT_LEDGER", "METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID"]
+VARIABLES = [
+    "METAGIT_AGENT_ID",
+    "METAGIT_LEDGER",
+    "METAGIT_WORKSPACE",
+    "METAGIT_WORKSPACE_ID",
+    "METAGIT_WORKSPACE_ROOT",
+]
 
 
 def servers(codex: Client, cwd: Path) -> list[dict[str, Any]]:

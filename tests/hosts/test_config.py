@@ -50,7 +50,13 @@ def test_codex_reads_what_is_written(codex: Client, home: Home, workspace: Path)
         "type": "stdio",
         "command": "metagit-mcp",
         "args": ["serve", "--toolsets", "schedule,work,tasks"],
-        "env_vars": ["METAGIT_AGENT_ID", "METAGIT_LEDGER", "METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID"],
+        "env_vars": [
+            "METAGIT_AGENT_ID",
+            "METAGIT_LEDGER",
+            "METAGIT_WORKSPACE",
+            "METAGIT_WORKSPACE_ID",
+            "METAGIT_WORKSPACE_ROOT",
+        ],
     }
     config(home, workspace, "codex", "--write", "--http", URL)
     assert codex_server(codex, workspace) == {

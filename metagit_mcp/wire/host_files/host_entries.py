@@ -20,7 +20,13 @@ AS_MODULE: Final = ("-m", "metagit_mcp")
 TOKEN: Final = "METAGIT_TOKEN"  # noqa: S105 - the name of a variable
 _WORKSPACE: Final = "METAGIT_WORKSPACE"
 # Codex hands over only those variables that are named.
-HANDED_OVER: Final = ("METAGIT_AGENT_ID", "METAGIT_LEDGER", "METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID")
+HANDED_OVER: Final = (
+    "METAGIT_AGENT_ID",
+    "METAGIT_LEDGER",
+    "METAGIT_WORKSPACE",
+    "METAGIT_WORKSPACE_ID",
+    "METAGIT_WORKSPACE_ROOT",
+)
 _OPTIONS: Final = frozenset({"--agent-id", "--toolsets", "--capabilities"})
 
 

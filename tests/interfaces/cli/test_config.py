@@ -64,7 +64,8 @@ def test_where_the_host_has_a_command_that_is_told_too(shop: Path, run: Run) -> 
     assert out == (
         f"Into {shop.parent}/.codex/config.toml:\n\n[mcp_servers.metagit]\n"
         'command = "metagit-mcp"\nargs = ["serve", "--agent-id", "a-1", "--toolsets", "schedule,work,tasks"]\n'
-        'env_vars = ["METAGIT_AGENT_ID", "METAGIT_LEDGER", "METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID"]\n\n'
+        'env_vars = ["METAGIT_AGENT_ID", "METAGIT_LEDGER", '
+        '"METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID", "METAGIT_WORKSPACE_ROOT"]\n\n'
         "Or, for you alone: codex mcp add metagit -- metagit-mcp serve --agent-id a-1 --toolsets schedule,work,tasks\n"
         "warning: Codex waits a second for its servers and then begins without their tools; with "
         "mcp_optional_startup_grace_ms = 0 at the top of its file it waits until they are there.\n"

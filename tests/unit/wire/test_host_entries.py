@@ -19,7 +19,7 @@ from metagit_mcp.wire.host_files.hosts import TITLES, Host
 from metagit_mcp.wire.work_loop import CAUTION, IN_ONE_LINE, PROMPT, STEPS, in_instructions
 
 STARTED = {"command": "metagit-mcp", "args": ["serve"]}
-HANDED = ["METAGIT_AGENT_ID", "METAGIT_LEDGER", "METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID"]
+HANDED = ["METAGIT_AGENT_ID", "METAGIT_LEDGER", "METAGIT_WORKSPACE", "METAGIT_WORKSPACE_ID", "METAGIT_WORKSPACE_ROOT"]
 URL = "https://metagit.example.org/mcp"
 PLAIN = Connection()
 FULL = Connection(
