@@ -49,14 +49,26 @@ def validated(shape: type[T], raw: bytes) -> T:
     Raises:
         ValidationError: it is none.
     """
-    if "pydantic" not in sys.modules and len(raw) <= _left_to_read[0]:
+    if _is_read_exactly(raw):
         from metagit_mcp.wire.exact import exact  # noqa: PLC0415 - as above
 
-        _left_to_read[0] -= len(raw)
         found = exact(shape, raw)
         if found is not None:
             return found
     return adapter(shape).validate_json(raw)
+
+
+def is_pydantic_loaded() -> bool:
+    """Say whether it has been needed for something: then it costs no more to use it."""
+    return "pydantic" in sys.modules
+
+
+def _is_read_exactly(raw: bytes) -> bool:
+    """Say whether a text is to be read without pydantic, if it can be; it counts as read then."""
+    if is_pydantic_loaded() or len(raw) > _left_to_read[0]:
+        return False
+    _left_to_read[0] -= len(raw)
+    return True
 
 
 def plain(item: object) -> Json:
@@ -93,6 +105,22 @@ def parse_json(raw: bytes) -> object:
     from pydantic_core import from_json  # noqa: PLC0415 - as above
 
     return from_json(raw.removeprefix(_BOM), allow_inf_nan=False)
+
+
+def parse_own_json(raw: bytes) -> object:
+    """Return the JSON value in a text that a program of ours wrote, if it can be without loading pydantic.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if _is_read_exactly(raw):
+        from metagit_mcp.wire.exact import parsed  # noqa: PLC0415 - as above
+
+        try:
+            return parsed(raw)
+        except (ValueError, RecursionError):
+            return parse_json(raw)
+    return parse_json(raw)
 
 
 def parse_leniently(raw: bytes) -> object:

@@ -32,19 +32,33 @@ _DEEPEST: Final = 100
 _MAYBE_HALF: Final = b"\\ud"
 
 
-class Doubt(Exception):
+class Doubt(ValueError):
     """Something is not to the letter as its type says."""
 
 
 def exact(shape: type[T], raw: bytes) -> T | None:
     """Return the value of `shape` in a JSON text, or None where pydantic has to look at it."""
-    if _MAYBE_HALF in raw.lower():
-        return None
     try:
-        read: T = _reader(shape)(json.loads(raw.decode(), object_pairs_hook=_object, parse_constant=_doubted))
-    except (Doubt, ValueError, RecursionError):
+        read: T = _reader(shape)(parsed(raw))
+    except (ValueError, RecursionError):
         return None
     return read
+
+
+def parsed(raw: bytes) -> Any:  # noqa: ANN401 - any JSON
+    """Return the JSON value in a text.
+
+    Raises:
+        ValueError, RecursionError: it is none, or pydantic has to look at it.
+    """
+    if _MAYBE_HALF in raw.lower():
+        raise Doubt
+    return json.loads(raw.decode(), object_pairs_hook=_object, parse_constant=_doubted)
+
+
+def list_reader(hint: Any) -> Reader:  # noqa: ANN401 - any annotation
+    """Return what reads JSON as a list of values of a type; it raises `Doubt` where pydantic has to look at it."""
+    return _reader(list[hint])
 
 
 def plainly(item: object) -> Any:  # noqa: ANN401 - any JSON

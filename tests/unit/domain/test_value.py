@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from metagit_mcp.domain.value import changed, value
+from metagit_mcp.domain.value import changed, rows_of, value
 from metagit_mcp.domain.work import Usage
 
 S = TypeVar("S")
@@ -55,6 +55,32 @@ def test_what_is_missing_or_unknown_is_refused(shape: type[Any], given: dict[str
         shape(**given)
     with pytest.raises(TypeError):
         shape("a")
+
+
+def test_rows_are_values_of_the_columns_and_the_defaults() -> None:
+    one, other = rows_of(Plain, 2, {"few": [1, 2], "name": ["a", "b"]})
+    assert [one, other] == [Plain(name="a", few=1), Plain(name="b", few=2)]
+    assert {type(one), type(other)} == {Plain}
+    one.many.append(1)
+    assert other.many == []
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.name = "c"  # type: ignore[misc]  # that is what is tried
+    assert rows_of(Plain, 1, {"name": ["a"]}) == [Plain(name="a")]
+    assert rows_of(Usage, 2, {}) == [Usage(), Usage()]
+
+
+@pytest.mark.parametrize(
+    ("columns", "refusal"),
+    [
+        ({"name": ["a"]}, ValueError),
+        ({"name": ["a", "b", "c"]}, ValueError),
+        ({"few": [1, 2]}, TypeError),
+        ({"name": ["a", "b"], "colour": ["red", "red"]}, TypeError),
+    ],
+)
+def test_rows_of_other_columns_are_refused(columns: dict[str, list[object]], refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        rows_of(Plain, 2, columns)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -1,7 +1,8 @@
 """Every event and every state comes back as it was kept, and what is kept today can be read for good.
 
 `tests/golden/ledger_events.jsonl` is a ledger as this version wrote it. Its lines are never changed: an event that
-gets another shape gets a new version, an upcaster, and lines of its own.
+gets another shape gets a new version, an upcaster, and lines of its own. `ledger_state.jsonl` is the state to which it
+leads as version 1 wrote that, `ledger_state_2.jsonl` as it is written now.
 """
 
 import types
@@ -194,13 +195,32 @@ def test_terms_follow_from_the_items() -> None:
     assert read_state(STATE_VERSION, state_record(state)) == state
 
 
-def test_a_state_of_another_version_is_folded_anew() -> None:
+def test_a_state_of_a_version_that_is_not_known_is_folded_anew() -> None:
     assert read_state(STATE_VERSION + 1, b"{}") is None
-    assert read_state(STATE_VERSION - 1, b"{") is None
+    assert read_state(0, b"{") is None
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b'{"leases":7}', b'{"items":{"g":{"n":{}}}}'])
-def test_a_state_that_cannot_be_read_is_said_to_be_so(body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        (b"{", ""),
+        (b"[]", ""),
+        (b'{"leases":7}', "leases"),
+        (b'{"items":{"g":{"n":{}}}}', "items/g/n/graph_id"),
+        (b"{}\n[]", "items"),
+        (b'{}\n{"items":{"of":{"g":1},"fields":{"node_id":["n","m"]}}}', "items/fields"),
+        (b'{}\n{"items":{"of":{"g":1},"fields":{"node_id":[7]}}}', "items/fields/node_id"),
+        (b'{}\n{"nodes":{"of":{"g":1},"fields":{"node_id":["n"]}}}', "nodes"),
+    ],
+)
+def test_a_state_that_cannot_be_read_is_said_to_be_so(body: bytes, where: str) -> None:
+    with pytest.raises(StoreCorrupt) as caught:
+        read_state(STATE_VERSION, body)
+    assert caught.value.message == f"A snapshot of the ledger cannot be read: {where}."
+
+
+@pytest.mark.parametrize("body", [b"{}\n{", b'{}\n{"items":{},"items":{}}'])
+def test_a_second_line_that_is_none_is_said_to_be_so(body: bytes) -> None:
     with pytest.raises(StoreCorrupt, match="A snapshot of the ledger cannot be read"):
         read_state(STATE_VERSION, body)
 
@@ -218,8 +238,9 @@ def test_events_are_written_as_they_were() -> None:
 
 def test_the_kept_ledger_leads_to_the_kept_state() -> None:
     state = fold(golden_events())
-    (kept,) = golden("ledger_state.jsonl")
-    assert state_record(state) == kept
-    again = read_state(STATE_VERSION, kept)
-    assert again is not None
-    assert first_difference(again, state) is None
+    now = b"\n".join(golden("ledger_state_2.jsonl"))
+    assert state_record(state) == now
+    for version, kept in ((1, golden("ledger_state.jsonl")[0]), (2, now)):
+        again = read_state(version, kept)
+        assert again is not None
+        assert (first_difference(again, state), state_record(again)) == (None, now)
