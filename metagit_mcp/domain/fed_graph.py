@@ -4,14 +4,20 @@ What the log and this workspace say of a node comes with its item, as for any ot
 """
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import fields
+from itertools import repeat
+from operator import attrgetter
+from typing import Any, Final
 
 from metagit_mcp.domain.feeds import Contract, FedItem, FedState, Feed
 from metagit_mcp.domain.tasks import LoadedGraph, TaskGraph, TaskNode
+from metagit_mcp.domain.value import rows_of
 from metagit_mcp.domain.work import WorkItem
 
 # Of work that nobody here has a hand in; all other states of the log are states of the item too (feeding.py).
 _STATUS_OF: Final[Mapping[FedState, str]] = {"active": "running", "submitted": "running"}
+_CONTRACT: Final[Any] = Contract
+_TOLD: Final = tuple(field.name for field in fields(_CONTRACT))
 
 
 def graph_of(feed: Feed) -> LoadedGraph:
@@ -20,29 +26,15 @@ def graph_of(feed: Feed) -> LoadedGraph:
         graph_id=feed.group_id,
         title=feed.group_id,
         status="completed" if feed.archived else "active",
-        nodes=tuple(map(_node, feed.nodes.values())),
+        nodes=tuple(_nodes([*feed.nodes.values()])),
     )
     return LoadedGraph(graph_id=feed.group_id, graph=graph, digest=f"{feed.group_id} {feed.shape}", is_fed=True)
 
 
-def _node(contract: Contract) -> TaskNode:
-    # Written out: there may be 100,000 of them, and a loop over the names takes twice as long.
-    return TaskNode(
-        node_id=contract.node_id,
-        title=contract.title,
-        depends_on=contract.depends_on,
-        status="ready",
-        priority=contract.priority,
-        requested_urgency=contract.requested_urgency,
-        deadline=contract.deadline,
-        estimated_runtime_seconds=contract.estimated_runtime_seconds,
-        business_impact=contract.business_impact,
-        risk=contract.risk,
-        approval=contract.approval,
-        capabilities=contract.capabilities,
-        budget=contract.budget,
-        acceptance=contract.acceptance,
-    )
+def _nodes(contracts: list[Contract]) -> list[TaskNode]:
+    """Return the nodes that the contracts tell of, in the same words."""
+    columns = {name: map(attrgetter(name), contracts) for name in _TOLD}
+    return rows_of(TaskNode, len(contracts), {**columns, "status": repeat("ready", len(contracts))})
 
 
 def status_as_told(item: WorkItem, fed: FedItem) -> str | None:

@@ -236,7 +236,8 @@ def observed_until(rules: GroupRules, node: TaskNode) -> datetime | None:
 def is_exhausted_node(rules: GroupRules, node: TaskNode) -> bool:
     """Say whether nothing is left of some figure of the node's budget, by our own count or by its Group's."""
     item = rules.items.get(node.node_id)
-    if item is not None and item.fed is not None and 0 in (item.fed.left or {}).values():
+    left = None if item is None or item.fed is None else item.fed.left
+    if left and 0 in left.values():
         return True
     budget = budget_for(rules.policy, rules.graph_id, node.budget)
     if not budget:

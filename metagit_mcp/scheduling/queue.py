@@ -326,26 +326,32 @@ class GroupQueue:
     def _sort_in(self, nodes: Iterable[TaskNode]) -> None:
         """Put all nodes in at once: those that are spelt the same need to be looked at once."""
         by_spelling: dict[Spelling, list[Entry]] = {}
-        items = self._items
+        items, rules = self._items, self.rules
         for node in nodes:
-            kind = first_kind(self.rules, node)
-            self._count(node, kind, 1)
-            self._count_capabilities(node, 1)
+            kind = first_kind(rules, node)
             if kind is None:
-                spelling = spelling_of(node, items.get(node.node_id), exhausted=is_exhausted_node(self.rules, node))
+                spelling = spelling_of(node, items.get(node.node_id), exhausted=is_exhausted_node(rules, node))
                 by_spelling.setdefault(spelling, []).append(self.entry(node))
+            else:
+                self._count(node, kind, 1)
+                self._count_capabilities(node, 1)
         lanes: dict[Demand, list[Entry]] = {}
         for spelling, entries in by_spelling.items():
             lanes.setdefault(demand_spelt(*spelling), []).extend(entries)
+            _, _, capabilities, _, _, (_, _, candidates), _ = spelling
+            self._count_sets(capabilities, candidates, len(entries))
         self.lanes.fill(lanes)
 
     def _count_capabilities(self, node: TaskNode, sign: int) -> None:
         """Count what an unfinished node requires, or no longer; to be an agent that a Group names, for each of them."""
         if not (node.capabilities or self.loaded.is_fed) or node.status in FINISHED_STATUSES:
             return
+        self._count_sets(node.capabilities, offered_to(self._items.get(node.node_id)), sign)
+
+    def _count_sets(self, capabilities: tuple[str, ...] | None, candidates: tuple[str, ...], number: int) -> None:
         counted = self.capability_sets
-        for names in sets_asked(node.capabilities or (), offered_to(self._items.get(node.node_id))):
-            counted[names] += sign
+        for names in sets_asked(capabilities or (), candidates):
+            counted[names] += number
             if not counted[names]:
                 del counted[names]
 

@@ -24,8 +24,12 @@ class Quiet:
 
 def quiet_between(timers: Iterable[datetime], now: datetime) -> Quiet:
     """Return the time around `now` in which none of the timers lies."""
-    every = list(timers)
-    return Quiet(
-        since=max((at for at in every if at <= now), default=None),
-        until=min((at for at in every if at > now), default=None),
-    )
+    since: datetime | None = None
+    until: datetime | None = None
+    for at in timers:
+        if at <= now:
+            if since is None or at > since:
+                since = at
+        elif until is None or at < until:
+            until = at
+    return Quiet(since=since, until=until)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from metagit_mcp.domain.feeds import FedItem
 from metagit_mcp.domain.tasks import FINISHED_STATUSES, TaskNode
-from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.scheduling.eligibility import GroupRules, is_observed, observed_until
 from metagit_mcp.scheduling.scoring import due_from
 
@@ -25,14 +25,13 @@ def timers(rules: GroupRules, nodes: Iterable[TaskNode]) -> Iterator[datetime]:
                 yield until
         item = items.get(node.node_id)
         if item is not None:
-            yield from _ends(item)
+            if item.retry_at is not None:
+                yield item.retry_at
+            if item.fed is not None:
+                yield from _ends(item.fed)
 
 
-def _ends(item: WorkItem) -> Iterator[datetime]:
-    """Yield when a wait for the next try is over, and an offer, an ownership or an approval of its Group's log."""
-    if item.retry_at is not None:
-        yield item.retry_at
-    fed = item.fed
-    if fed is not None:
-        ends = (None if fed.offer is None else fed.offer.until, fed.until, fed.approved_until)
-        yield from (until for until in ends if until is not None)
+def _ends(fed: FedItem) -> list[datetime]:
+    """Return when an offer, an ownership or an approval of the Group's log ends."""
+    ends = (None if fed.offer is None else fed.offer.until, fed.until, fed.approved_until)
+    return [until for until in ends if until is not None]
