@@ -2,6 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
+from operator import itemgetter
+from typing import Final
 
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.scheduling.demand import Demand
@@ -43,9 +46,7 @@ class Lanes:
         """Put many nodes in at once, into lanes that are not there yet."""
         for demand, entries in by_demand.items():
             self._name(demand, len(entries))
-            place = self._place(demand)
-            self._lanes[place] = Lane(demand, entries)
-            self.place_of.update(dict.fromkeys((entry[2] for entry in entries), place))
+            self.place_of.update(zip(map(_NODE_ID, entries), repeat(self._add(Lane(demand, entries)))))
 
     def put(self, demand: Demand, entry: Entry) -> int:
         """Put a node into the lane of its demand; return the place of the lane."""
@@ -74,10 +75,14 @@ class Lanes:
     def _place(self, demand: Demand) -> int:
         """Return the place of the demand's lane; a new lane is empty."""
         place = self._by_demand.get(demand)
-        if place is None:
-            place = self._by_demand[demand] = len(self._lanes)
-            self._lanes.append(Lane(demand, []))
-            self.needs.put(demand, place)
+        return self._add(Lane(demand, [])) if place is None else place
+
+    def _add(self, lane: Lane) -> int:
+        """Add a lane, the first of its demand; return its place."""
+        place = self._by_demand[lane.demand] = len(self._lanes)
+        self._lanes.append(lane)
+        if lane.demand.is_contended:
+            self.needs.put(lane.demand, place)
         return place
 
     def _name(self, demand: Demand, nodes: int) -> None:
@@ -87,6 +92,9 @@ class Lanes:
             _add(self.named, demand.owner, nodes)
         for agent_id in demand.shunned_by:
             _add(self.named, agent_id, nodes)
+
+
+_NODE_ID: Final = itemgetter(2)
 
 
 def _add(counter: Counter[str], name: str, number: int) -> None:
