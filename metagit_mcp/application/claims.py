@@ -1,7 +1,6 @@
 """Taking work: a claim of what is next, and a start of one named node. Knows ports, never adapters."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from metagit_mcp.application.caller import Caller
@@ -16,6 +15,7 @@ from metagit_mcp.domain.decision import LeaseRecord, ScheduleDecision
 from metagit_mcp.domain.policy import budget_for, is_reviewed, slots_of_agent
 from metagit_mcp.domain.projection import row_instant
 from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import ExecutionLease, WorkItem
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.ports import Ids
@@ -106,8 +106,8 @@ class Claims:
     def _take(self, turn: Turn, view: View, asker: Asker, pick: Pick, lease_seconds: int | None) -> ScheduleDecision:
         made = decision(view.queue, asker, pick, self._ids.new(), at=view.now)
         command = self._command(turn, view, asker, pick.graph_id, pick.node, pick)
-        lease = self._granted(turn, replace(command, lease_seconds=lease_seconds))
-        return replace(made, lease=self._record(turn, lease))
+        lease = self._granted(turn, changed(command, lease_seconds=lease_seconds))
+        return changed(made, lease=self._record(turn, lease))
 
     def _command(
         self, turn: Turn, view: View, asker: Asker, graph_id: str, node: TaskNode, pick: Pick | None = None
@@ -126,7 +126,7 @@ class Claims:
             finish_by=node.deadline,
             runtime_seconds=node.estimated_runtime_seconds or 0,
             seen_at=None if row is None else row_instant(row.updated_at),
-            dispatch=replace(dispatch, policy_revision=view.image.revision),
+            dispatch=changed(dispatch, policy_revision=view.image.revision),
             preemptible=node.preemptible is not False,
         )
 
@@ -185,7 +185,7 @@ class Claims:
         asker = self.asker(turn, view, agent_id)
         node = view.queue.groups[graph_id].rules.shape.by_id[found.node_id]
         against = reasons_against(view.queue, asker, graph_id, node)
-        command = replace(
+        command = changed(
             self._command(turn, view, asker, graph_id, node),
             against=tuple(Against(kind=each.kind, text=each.text) for each in within_group(against)),
             queue_only=request.queue_only,

@@ -1,7 +1,6 @@
 """What next, and how do things stand: the questions about the order of work. Writes nothing but the decision log."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from metagit_mcp.application.asking import asker_of
@@ -18,6 +17,7 @@ from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, Schedu
 from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.tasks import LoadedGraph
+from metagit_mcp.domain.value import changed
 from metagit_mcp.errors import InvalidInput, MetagitError
 from metagit_mcp.ports import DecisionLog, Ids, Keeper, Waits, Warnings
 from metagit_mcp.scheduling.cycle import Pick, census, choose, plan
@@ -131,9 +131,9 @@ class Schedule:
         taken: list[ScheduleDecision] = []
         claims = self._claims()
         # The same call of another agent is another command.
-        request = replace(request, agent_id=claims.agent_of(request.agent_id))
+        request = changed(request, agent_id=claims.agent_of(request.agent_id))
         # One call opens one session, however often it tries.
-        trying = request if is_first else replace(request, new_session=False)
+        trying = request if is_first else changed(request, new_session=False)
 
         def act(turn: "Turn") -> NextAnswer:
             self._caller.refuse_ended(turn.state.tokens, turn.instant.wall)
@@ -170,13 +170,13 @@ class Schedule:
             version = view.state_version
             logged, more = await self._offload(lambda: self._logged(version, [*decisions, *skipped]))
             decisions, skipped = logged[: len(decisions)], logged[len(decisions) :]
-            answer = _warned(replace(answer, decisions=tuple(decisions)), more)
-        return self._detailed(request, replace(answer, skipped=tuple(skipped)) if skipped else answer)
+            answer = _warned(changed(answer, decisions=tuple(decisions)), more)
+        return self._detailed(request, changed(answer, skipped=tuple(skipped)) if skipped else answer)
 
     def _detailed(self, request: NextRequest, answer: NextAnswer) -> NextAnswer:
         if (request.detail or ("full" if request.limit <= _FULL_UP_TO else "brief")) == "full":
             return answer
-        return replace(
+        return changed(
             answer,
             decisions=tuple(map(_brief, answer.decisions)),
             skipped=tuple(map(_brief, answer.skipped)),
@@ -259,7 +259,7 @@ class Schedule:
         fresh: list[ScheduleDecision] = []
         for made in decisions:
             before = given.get(_said(made))
-            answer.append(made if before is None else replace(made, decision_id=before.decision_id))
+            answer.append(made if before is None else changed(made, decision_id=before.decision_id))
             if before is None:
                 fresh.append(made)
         return answer, warnings + self._log_all(version, fresh)
@@ -279,7 +279,7 @@ class Schedule:
         if not decisions:
             return ()
         # The lease is the right to report: it stands in no log.
-        rows = [replace(made, skipped=bool(made.skipped), state_version=version, lease=None) for made in decisions]
+        rows = [changed(made, skipped=bool(made.skipped), state_version=version, lease=None) for made in decisions]
         return self._log.append(rows, [self._event(made) for made in rows])
 
     def _event(self, made: ScheduleDecision) -> SchedulerEvent:
@@ -327,11 +327,11 @@ def _answer(view: View, request: NextRequest, counted: Census, claimed: Claimed)
 
 
 def _about(request: Q, graph_id: str | None) -> Q:
-    return request if graph_id == request.graph_id else replace(request, graph_id=graph_id)
+    return request if graph_id == request.graph_id else changed(request, graph_id=graph_id)
 
 
 def _warned(answer: NextAnswer, more: Warnings) -> NextAnswer:
-    return replace(answer, warnings=answer.warnings + more) if more else answer
+    return changed(answer, warnings=answer.warnings + more) if more else answer
 
 
 def _is_full(answer: NextAnswer) -> bool:
@@ -350,4 +350,4 @@ def _asked_about(view: View, graph_id: str | None) -> Collection[LoadedGraph]:
 
 
 def _brief(made: ScheduleDecision) -> ScheduleDecision:
-    return replace(made, factors=None, dispatch_hints=None, acl_commands=None, compile_command=None)
+    return changed(made, factors=None, dispatch_hints=None, acl_commands=None, compile_command=None)

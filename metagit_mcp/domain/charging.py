@@ -35,6 +35,7 @@ from metagit_mcp.domain.shares import (
     Round,
     Shares,
 )
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import ExecutionLease, NodeKey, Share
 
 # The newest charges are remembered, to show who received what.
@@ -110,7 +111,7 @@ def _level_after(level: Level, change: LevelChange) -> Level:
         gone = flows.pop(name, None)
         eligible -= gone is not None and gone.eligible
     top = max((level.top, change.virtual, *(flow.tag for flow in change.flows.values())))
-    return replace(level, virtual=change.virtual, top=top, eligible=eligible)
+    return changed(level, virtual=change.virtual, top=top, eligible=eligible)
 
 
 def _charge(pools: Iterable[Pool], share: Share, graph_id: str, cost: int, windows: tuple[int, int]) -> None:
@@ -122,7 +123,7 @@ def _charge(pools: Iterable[Pool], share: Share, graph_id: str, cost: int, windo
         ):
             level = pool.levels.get(name) or Level()
             level.flows[flow] = tag = _charged(level, level.flows.get(flow), weight, cost * LCM // weight, window)
-            pool.levels[name] = replace(level, top=max(level.top, tag.tag))
+            pool.levels[name] = changed(level, top=max(level.top, tag.tag))
 
 
 def _charged(level: Level, before: FlowTag | None, weight: int, step: int, window: int) -> FlowTag:

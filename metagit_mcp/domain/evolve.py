@@ -50,6 +50,7 @@ from metagit_mcp.domain.ruling import EVOLVE_RULES
 from metagit_mcp.domain.share_events import ShareEvent
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import failure_of
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import (
     FINISHED_STATES,
     Answered,
@@ -129,7 +130,7 @@ def _evolve_work_started(state: LedgerState, event: WorkStarted) -> NodeKey:
         state.leases.update((each.lease_id, replace(each, share=None)) for each in [*state.leases.values()])
     started = moved(item, event, "active", ownership_epoch=lease.ownership_epoch, **owner)
     # Whoever gave the node back before is offered it again once somebody took it.
-    return put(state, replace(started, retry_at=None, released_by=()))
+    return put(state, changed(started, retry_at=None, released_by=()))
 
 
 def _evolve_work_unblocked(state: LedgerState, event: WorkUnblocked) -> NodeKey:

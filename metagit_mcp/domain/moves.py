@@ -4,12 +4,12 @@ Every change is later than the one before it and than what the file said of itse
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from metagit_mcp.domain.charging import corrected
 from metagit_mcp.domain.state import LedgerState
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import Attempt, ClosedLease, Closure, NodeKey, WorkItem, WorkState, added
 
 ATTEMPTS_KEPT: Final = 5
@@ -49,7 +49,7 @@ def moved(item: WorkItem, event: Any, to: WorkState, **fields: Any) -> WorkItem:
     if to == "open" and item.fed is not None and item.fed.state == "blocked":
         # Whoever lets go of the work of a Group does not unblock it: that is the Group's to say.
         to, fresh["note"] = "blocked", item.fed.note
-    return replace(item, state=to, changed_at=_changed_at(item, event.at, seen_at), **fresh)
+    return changed(item, state=to, changed_at=_changed_at(item, event.at, seen_at), **fresh)
 
 
 def owned(item: WorkItem) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def closed(state: LedgerState, lease_id: str, closure: Closure, at: datetime) ->
     forget(state.closed, lambda each: each.closed_at, at)
     corrected(state.shares, lease)
     item = known(state, lease.graph_id, lease.node_id, at)
-    return replace(item, spent=added(item.spent, lease.usage))
+    return changed(item, spent=added(item.spent, lease.usage))
 
 
 def closed_with(state: LedgerState, item: WorkItem, closure: Closure, at: datetime) -> WorkItem:

@@ -283,13 +283,11 @@ def first_kind(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
     if rules.active and node.node_id not in rules.defects:
         if node.status in FINISHED_STATUSES:
             return "finished"
-        if _has_only_dependencies(rules, node):
-            if waits_for_dependency(rules.shape, node):
-                return "not_ready"
-            return "blocked" if node.status == "blocked" else None
         item = rules.items.get(node.node_id)
         if item is not None and item.fed is not None:
             return _first_in_its_group(rules, node)
+        if _has_only_dependencies(rules, node, item):
+            return _first_of_plain(rules, node, item)
     first = next(intrinsic(rules, node), None)
     return None if first is None or first.kind == "budget_exhausted" else first.kind
 
@@ -306,20 +304,31 @@ def _first_in_its_group(rules: GroupRules, node: TaskNode) -> ReasonKind | None:
     return None if found is None else found.kind
 
 
-def _has_only_dependencies(rules: GroupRules, node: TaskNode) -> bool:
+def _has_only_dependencies(rules: GroupRules, node: TaskNode, item: WorkItem | None) -> bool:
     """Say that nothing else hinders the node but its status; what is on a circle then waits for a dependency too."""
     return (
-        node.status in _QUICK
+        node.status in _KNOWN
         and node.parent_id is None
         and node.not_before is None
         and node.risk is None
         and node.approval is None
-        and node.node_id not in rules.items
+        and (item is None or item.retry_at is None or item.retry_at <= rules.now)
         and node.node_id not in rules.shape.children
     )
 
 
-_QUICK: Final = frozenset(STATUSES) - {"running"}
+def _first_of_plain(rules: GroupRules, node: TaskNode, item: WorkItem | None) -> ReasonKind | None:
+    """Return the same where nothing hinders the node but its dependencies and its status."""
+    if waits_for_dependency(rules.shape, node):
+        return "not_ready"
+    if node.status == "running":
+        if node.node_id in rules.leases:
+            return "leased"
+        return "awaiting_review" if item is not None and item.state == "submitted" else "observed"
+    return "blocked" if node.status == "blocked" else None
+
+
+_KNOWN: Final = frozenset(STATUSES)
 
 
 def _handed_down(rules: GroupRules, node: TaskNode) -> Iterator[Reason]:

@@ -15,6 +15,7 @@ from metagit_mcp.domain.policy import SchedulePolicy, micros
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.scheduling.demand import Demand
 from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
@@ -99,26 +100,26 @@ class Moment:
     def learn(self, terms: Mapping[str, RepositoryTerms]) -> None:
         """Take over other terms of repositories; only what lies in one that changed is looked at again."""
         before, self._terms = self._terms, terms
-        changed = {name for name in before.keys() | terms.keys() if before.get(name) != terms.get(name)}
+        others = {name for name in before.keys() | terms.keys() if before.get(name) != terms.get(name)}
         self._has_changed()
         if self._policy.skip_on_merge_pressure:
             skipped = frozenset(name for name, each in terms.items() if each.pressured)
             self.situation = replace(self.situation, skipped_repositories=skipped)
         for graph_id, group in self._groups.items():
-            if not changed.isdisjoint(group.repositories):
+            if not others.isdisjoint(group.repositories):
                 lanes = enumerate(group.lanes)
-                self.mark(graph_id, {place for place, lane in lanes if lane.demand.repository in changed})
+                self.mark(graph_id, {place for place, lane in lanes if lane.demand.repository in others})
 
     def meet(self, running: int, hold: Hold | None) -> None:
         """Take over how many slots are in use, or kept; what waits for one is not looked at for that."""
         if running != self.situation.running or hold != self.situation.hold:
-            self.situation = replace(self.situation, running=running, hold=hold)
+            self.situation = changed(self.situation, running=running, hold=hold)
             self._has_changed()
 
     def take_changed(self) -> set[str]:
         """Return the Groups that may give another thing than when this was asked last."""
-        changed, self._changed = self._changed, set()
-        return changed
+        taken, self._changed = self._changed, set()
+        return taken
 
     def is_overtaken(self) -> bool:
         """Say whether a resource that every start of the asker takes has become busy, or is no longer."""

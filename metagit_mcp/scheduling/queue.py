@@ -7,7 +7,6 @@ change of a repository is one offset per lane and nodes that an asker may not ta
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Final
@@ -25,6 +24,7 @@ from metagit_mcp.domain.tasks import (
     effective_slots,
     effective_tokens,
 )
+from metagit_mcp.domain.value import changed
 from metagit_mcp.scheduling.ages import Ages, is_guard_due
 from metagit_mcp.scheduling.capabilities import sets_asked
 from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, offered_to, spelling_of
@@ -291,9 +291,9 @@ class GroupQueue:
         approved = work.approvals.get(self.graph_id, ())
         if approved != self.approved:
             self.approved = approved
-            self.rules = replace(self.rules, approvals=by_node((*self._approvals, *approved)))
+            self.rules = changed(self.rules, approvals=by_node((*self._approvals, *approved)))
         if now != self.rules.now:
-            self.rules = replace(self.rules, now=now)
+            self.rules = changed(self.rules, now=now)
 
     def _take_out(self, node: TaskNode, places: set[int]) -> None:
         kind = first_kind(self.rules, node)

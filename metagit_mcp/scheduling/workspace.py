@@ -11,6 +11,7 @@ from typing import Any, Final
 from metagit_mcp.domain.policy import slots_of_agent, uses_of_agent
 from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.state import LedgerState, pause_key
+from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import NodeKey, Pause, ResourceClosure
 from metagit_mcp.scheduling.capabilities import meets_all
 from metagit_mcp.scheduling.demand import Units
@@ -219,15 +220,15 @@ class WorkspaceQueue:
         """
         self.plans.clear()
         if self.snapshot.work is not work or self.snapshot.now != self.now:
-            self.snapshot = replace(self.snapshot, work=work, now=self.now)
+            self.snapshot = changed(self.snapshot, work=work, now=self.now)
         if self._pauses != work.pauses or self._closures != work.closures:
             self._pauses, self._closures = dict(work.pauses), dict(work.closures)
             self._moments.clear()
             self.quiet = quiet_between(self._timers(), self.now)
-        changed = Changed()
+        news = Changed()
         by_graph: dict[str, list[str]] = {}
         for key in touched:
-            self.holdings.put(key, live_lease(work.item(key), work), changed)
+            self.holdings.put(key, live_lease(work.item(key), work), news)
             if key[0] in self.groups:
                 by_graph.setdefault(key[0], []).append(key[1])
             else:
@@ -239,7 +240,7 @@ class WorkspaceQueue:
         if fair != self._fair_repositories(by_graph):
             self._learn_terms()
         self._meet()
-        self._contend(changed)
+        self._contend(news)
 
     def _follow(self, graph_id: str, node_ids: list[str]) -> bool:
         """Let one Group follow, and the moments look at the lanes that changed; False: it is to be built anew."""
@@ -265,14 +266,14 @@ class WorkspaceQueue:
             self.capability_sets = _sets_in(self.groups.values())
         return True
 
-    def _contend(self, changed: Changed) -> None:
+    def _contend(self, news: Changed) -> None:
         """Let the moments look again at the lanes that feel what leases hold in another way now."""
-        for key, moment in list(self._moments.items()) if changed else ():
+        for key, moment in list(self._moments.items()) if news else ():
             if moment.is_overtaken():
                 del self._moments[key]
                 continue
             situation = moment.situation
-            seen = (changed, self.holdings, situation.capacities, situation.units)
+            seen = (news, self.holdings, situation.capacities, situation.units)
             for graph_id in set(self._needing.that_feel(*seen)) & self.groups.keys():
                 felt = set(self.groups[graph_id].lanes.needs.that_feel(*seen))
                 if felt:

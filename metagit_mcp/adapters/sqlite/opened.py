@@ -250,10 +250,11 @@ class OpenedLedger:
     def _upgrade(self) -> None:
         """Bring the tables of an older ledger up to date; `executescript` would end the transaction."""
         older = SCHEMA[self._schema :]
+        if not older:
+            return
         for part in "".join(map(statement, older)).split(";"):
             self._run(part)
-        if older:
-            self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def inbox(self, group_id: str) -> SqliteInbox:
         """Return the inbox of a Group for the rest of the transaction."""
