@@ -17,7 +17,7 @@ from metagit_mcp.adapters.json_lines import Tail, append_lines, tail_lines
 from metagit_mcp.adapters.layout import AUDIT, DECISIONS, SCHEDULER_EVENTS, TASK_EVENTS
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.text import is_any_id, shown
-from metagit_mcp.errors import StoreUnavailable
+from metagit_mcp.errors import MetagitError, StoreUnavailable
 from metagit_mcp.wire.codec import Json, adapter, ascii_line, parse_json, plain
 
 # However rarely a graph is decided on, no more lines are looked at for it.
@@ -105,11 +105,15 @@ class DecisionLogFiles:
     def _append(self, path: str, kind: str, rows: Sequence[Json], mode: int) -> None:
         if not rows:
             return
-        full = f"{self._root}/{path}"
-        # It is there but for the first time; where it leads is looked at for each append.
-        if not os.path.isdir(folder := os.path.dirname(full)):
+        full, lines = f"{self._root}/{path}", [ascii_line(row) for row in rows]
+        try:
+            append_lines(full, lines, root=self._root, kind=kind, mode=mode)
+        except MetagitError:
+            # Its folder is there but for the first time.
+            if os.path.isdir(folder := os.path.dirname(full)):
+                raise
             make_folder(folder, root=self._root)
-        append_lines(full, [ascii_line(row) for row in rows], root=self._root, kind=kind, mode=mode)
+            append_lines(full, lines, root=self._root, kind=kind, mode=mode)
 
 
 def _look(path: str) -> tuple[int, ...] | None:

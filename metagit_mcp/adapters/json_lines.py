@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from metagit_mcp.adapters.fault_points import fault, is_armed
 from metagit_mcp.adapters.files import open_regular, write_all
-from metagit_mcp.adapters.locks import LOCK_SECONDS, locked_in_place
+from metagit_mcp.adapters.locks import LOCK_SECONDS, acquired
 from metagit_mcp.adapters.refusals import StrPath, read_error, shown_name, storage_error
 
 LINE_LIMIT = 1024 * 1024
@@ -96,11 +96,14 @@ def append_lines(
     if any(b"\n" in row for row in rows):
         raise ValueError("a record of a log is one line")
     raw = b"".join(row + b"\n" for row in rows)
-    with locked_in_place(path, root=root, kind=kind, mode=mode, timeout=timeout) as fd:
-        try:
-            _append(fd, raw, kind)
-        except OSError as cause:
-            raise storage_error(cause, shown_name(path, root)) from cause
+    fd = acquired(os.fspath(path), root=root, mode=mode, timeout=timeout)
+    try:
+        fault(f"{kind}.locked")
+        _append(fd, raw, kind)
+    except OSError as cause:
+        raise storage_error(cause, shown_name(path, root)) from cause
+    finally:
+        os.close(fd)
 
 
 def _append(fd: int, raw: bytes, kind: str) -> None:

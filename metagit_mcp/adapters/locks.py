@@ -36,7 +36,7 @@ def locked(path: StrPath, *, root: StrPath, kind: str, timeout: float = LOCK_SEC
         StoreUnavailable: another process held the lock all the time; it may be retried.
         ReadOnlyWorkspace, FileRefused: the lock file cannot be opened for writing.
     """
-    fd = _acquired(f"{os.fspath(path)}.lock", root=root, mode=0o644, timeout=timeout)
+    fd = acquired(f"{os.fspath(path)}.lock", root=root, mode=0o644, timeout=timeout)
     try:
         fault(f"{kind}.locked")
         yield
@@ -69,7 +69,7 @@ def locked_in_place(
     """
     if first:
         create_whole(path, first, root=root, mode=mode)
-    fd = _acquired(os.fspath(path), root=root, mode=mode, timeout=timeout)
+    fd = acquired(os.fspath(path), root=root, mode=mode, timeout=timeout)
     try:
         fault(f"{kind}.locked")
         yield fd
@@ -77,7 +77,12 @@ def locked_in_place(
         os.close(fd)
 
 
-def _acquired(path: str, *, root: StrPath, mode: int, timeout: float) -> int:
+def acquired(path: str, *, root: StrPath, mode: int, timeout: float) -> int:
+    """Return a descriptor, open for appending and reading, that holds the lock on the file `path` until it is closed.
+
+    Raises:
+        StoreUnavailable, ReadOnlyWorkspace, FileRefused: as `locked`.
+    """
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while True:

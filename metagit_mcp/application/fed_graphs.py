@@ -34,6 +34,8 @@ class FedGraphs:
     def _follow(self, feeds: Mapping[str, Feed]) -> bool:
         """Render the Groups that are new or of another shape; say whether there are any, or fewer than before."""
         is_other = False
+        if not (feeds or self._known):
+            return is_other
         for group_id, feed in feeds.items():
             known = self._known.get(group_id)
             if known is None or known[0] != feed.shape:

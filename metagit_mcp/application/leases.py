@@ -44,7 +44,9 @@ def _mission(lease: ExecutionLease, state: LedgerState, workspace_id: str) -> st
 
 def budget_figures(lease: ExecutionLease, state: LedgerState) -> tuple[BudgetFigure, ...] | None:
     """Return what is left of each budgeted figure, all leases of the node counted; None without a budget."""
-    limits = lease.budget or {}
+    limits = lease.budget
+    if not limits:
+        return None
     item = state.item(lease.key)
     spent = lease.usage if item is None else added(item.spent, lease.usage)
     figures = [

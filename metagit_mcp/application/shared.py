@@ -188,9 +188,8 @@ class Shared:
         else:
             self._untold |= touched
 
-    def _tell_news(self, policy: SchedulePolicy) -> WorkspaceQueue:
+    def _tell_news(self, image: WorkspaceImage, policy: SchedulePolicy) -> WorkspaceQueue:
         """Let the queue take over files and happenings; what it holds that is provisional ends with them."""
-        image = self.image
         if self._queue is None:
             snapshot = snapshot_of(image, policy, self.ledger.state, self.clock.now())
             self._queue, self._queued, self._is_told = WorkspaceQueue(snapshot), image, False
@@ -216,7 +215,8 @@ class Shared:
     def view(self, instant: Instant, *, in_turn: bool = False) -> View:
         """Return the view at this instant, with what lapsed and what others did until the next command writes it.
 
-        `in_turn`: that command is the one that asks, and writes itself which runs of other programs it charges.
+        `in_turn`: that command is the one that asks. What lapsed until its instant has happened, and it writes itself
+        which runs of other programs it charges.
 
         Raises:
             PolicyInvalid: policy.json cannot be used.
@@ -225,9 +225,10 @@ class Shared:
         _ = self.known
         image = self.image
         policy = usable_policy(image)
-        queue = self._tell_news(policy)
+        queue = self._tell_news(image, policy)
         overruled = tuple(self.reconciliation.overruled_acts())
-        self._provide(instant)
+        if not in_turn or self._provisional:
+            self._provide(instant)
         queue.go_on(instant.wall)
         if queue.unsettled_in and not in_turn:
             self._charge_runs(queue)

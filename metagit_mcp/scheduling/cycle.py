@@ -135,7 +135,8 @@ def censuses(queue: WorkspaceQueue, asker: Asker, graph_ids: Iterable[str]) -> d
 @contextmanager
 def _without_what_is_over(queue: WorkspaceQueue, asker: Asker) -> Iterator[None]:
     """Look at the queue as a claim would find it: a hold that is over, which is no event yet, keeps nothing."""
-    over = [each for each in unsettled(queue, Instant(wall=queue.now)) if isinstance(each, HoldEnded)]
+    news = unsettled(queue, Instant(wall=queue.now)) if queue.snapshot.work.shares.holds else ()
+    over = [each for each in news if isinstance(each, HoldEnded)]
     if not over:
         yield
         return

@@ -174,8 +174,8 @@ def _compile_command(node: TaskNode) -> str | None:
     name = repository.replace("\\", "/").rstrip("/").rpartition("/")[2]
     if not name:
         return None
-    words = ["metagit", "context", "compile", "--project", project, "--repo", name, "--task-id", node.node_id]
-    return shlex.join(words)
+    project, name, node_id = map(shlex.quote, (project, name, node.node_id))
+    return f"metagit context compile --project {project} --repo {name} --task-id {node_id}"
 
 
 @value

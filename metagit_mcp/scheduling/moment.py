@@ -5,7 +5,6 @@ asked; what changes the view as a whole (policy, surroundings, pauses) makes a n
 """
 
 from bisect import bisect_left, insort
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -320,7 +319,7 @@ class Moment:
     def census(self, agent_slots: AgentSlots | None = None) -> Census:
         """Count the nodes of all Groups as this asker sees them."""
         every, situation = self._all_standings(), self.situation
-        reserved = Counter[int]()
+        reserved = 0
         if situation.slots is not None:
             free = situation.slots - situation.running
             if situation.hold is not None:
@@ -335,7 +334,7 @@ class Moment:
         """Count the nodes of one Group as this asker sees them."""
         standing, situation = self.standing(graph_id), self.situation
         self._count_up()
-        reserved = Counter[int]()
+        reserved = 0
         if situation.slots is not None:
             reserved = self._reserved(standing, situation.slots - situation.running)
         return self._with_held(standing.counted, graph_id).census(situation, agent_slots, reserved)
@@ -352,17 +351,18 @@ class Moment:
         found.fitting[offer.slots] += 1
         return found
 
-    def _reserved(self, standing: Standing, free: int) -> Counter[int]:
-        """Count by width the nodes that would fit in if no slots were kept for another one."""
-        found = Counter[int]()
-        for width, nodes in standing.counted.fitting.items():
-            if width <= free and self.kept_for(standing, "", width) is not None:
-                found[width] = nodes
+    def _reserved(self, standing: Standing, free: int) -> int:
+        """Count the nodes that would fit in if no slots were kept for another one."""
+        found = {
+            width: nodes
+            for width, nodes in standing.counted.fitting.items()
+            if width <= free and self.kept_for(standing, "", width) is not None
+        }
         hold = self.situation.hold
-        if hold is not None and hold.graph_id == standing.group.graph_id and found[hold.slots]:
+        if hold is not None and hold.graph_id == standing.group.graph_id and found.get(hold.slots):
             # The node itself is not kept from anything.
             found[hold.slots] -= self._may_take(standing, hold.node_id)
-        return found
+        return sum(found.values())
 
     def _may_take(self, standing: Standing, node_id: str) -> bool:
         place = standing.group.lanes.place_of.get(node_id)

@@ -110,20 +110,23 @@ class Scored:
 def factors(node: TaskNode, scored: Scored) -> tuple[Factor, ...]:
     """Return the terms of the score in their fixed order, as people read them."""
     weights, terms = scored.weights, scored.terms
-    rows: list[tuple[str, int, int, int]] = [
-        ("priority", weights.priority, node.priority, 1),
-        ("dependency", weights.dependency, scored.rank, scored.top_rank or 1),
-        ("affinity", weights.affinity, int(terms.warm), 1),
-        ("cost", weights.cost, 1000, 1000 + effective_tokens(node)),
-        ("fairness", weights.fairness, int(terms.under_represented), 1),
-        ("urgency", weights.urgency, URGENCY[node.requested_urgency], 1),
-        ("deadline", weights.deadline, int(scored.due_soon), 1),
-        ("merge_pressure", scored.penalty, -int(terms.pressured), 1),
-    ]
-    return tuple(_factor(*row) for row in rows)
+    return (
+        _factor("priority", weights.priority, node.priority),
+        _fraction("dependency", weights.dependency, scored.rank, scored.top_rank or 1),
+        _factor("affinity", weights.affinity, terms.warm),
+        _fraction("cost", weights.cost, 1000, 1000 + effective_tokens(node)),
+        _factor("fairness", weights.fairness, terms.under_represented),
+        _factor("urgency", weights.urgency, URGENCY[node.requested_urgency]),
+        _factor("deadline", weights.deadline, scored.due_soon),
+        _factor("merge_pressure", scored.penalty, -terms.pressured),
+    )
 
 
-def _factor(name: str, weight: int, numerator: int, denominator: int) -> Factor:
+def _factor(name: str, weight: int, number: int) -> Factor:
+    return Factor(name=name, value=float(number), weight=weight / MICRO, contribution=weight * number / MICRO)
+
+
+def _fraction(name: str, weight: int, numerator: int, denominator: int) -> Factor:
     return Factor(
         name=name,
         value=sum_half_even(0, numerator * MICRO, denominator) / MICRO,

@@ -34,18 +34,27 @@ class OneWriter:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the lock for the block.
+        """Hold the lock for the block; errors as `enter`."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def enter(self) -> None:
+        """Take the lock, until `leave`.
 
         Raises:
             StoreUnavailable: another process held it all the time.
             ReadOnlyWorkspace, FileRefused: the lock file cannot be opened for writing.
         """
-        fd = self._acquired()
-        try:
-            fault("ledger.locked")
-            yield
-        finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)
+        self._acquire()
+        fault("ledger.locked")
+
+    def leave(self) -> None:
+        """Let others write."""
+        if self._fd is not None:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -53,22 +62,21 @@ class OneWriter:
             os.close(self._fd)
             self._fd = None
 
-    def _acquired(self) -> int:
+    def _acquire(self) -> None:
         deadline = time.monotonic() + self._seconds
         while True:
             try:
-                fd = self._tried()
+                if self._is_acquired():
+                    return
             except OSError as cause:
                 raise storage_error(cause, f"{LEDGER}.lock") from cause
-            if fd is not None:
-                return fd
             if time.monotonic() >= deadline:
                 hint = "Another command or server is writing. Try again."
                 raise StoreUnavailable(f"{LEDGER} is locked by another process.", hint=hint, file=LEDGER)
             time.sleep(PAUSE)
 
-    def _tried(self) -> int | None:
-        """Return the descriptor that holds the lock, or None when another one does or the file was replaced."""
+    def _is_acquired(self) -> bool:
+        """Try once; say whether the lock is held now: not where another one has it, or the file was replaced."""
         if self._fd is None:
             real, _ = locate(self._path, root=self._root)
             self._fd = os.open(real, _FLAGS, 0o644)
@@ -76,10 +84,10 @@ class OneWriter:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A lock on a file that was deleted meanwhile keeps nobody out.
             if os.path.samestat(os.fstat(self._fd), os.stat(self._path)):
-                return self._fd
+                return True
         except BlockingIOError:
-            return None
+            return False
         except FileNotFoundError:
             pass
         self.close()
-        return None
+        return False

@@ -6,7 +6,7 @@ loaded when there is a ledger to open, or one is to be made.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from metagit_mcp.adapters.fault_points import fault
@@ -83,8 +83,8 @@ class SqliteEventStore:
     @contextmanager
     def writing(self, known: LedgerMark, new_id: Callable[[], str]) -> Iterator[LedgerWriter]:
         """Become the one writer, of a new ledger if there is none."""
-        with self._turn, ExitStack() as until_the_end:
-            ledger, mark = self._begun(new_id, until_the_end)
+        with self._turn:
+            ledger, mark = self._begun(new_id)
             try:
                 writer = writer_for(known, mark, ledger.read, ledger.snapshot, ledger.inbox)
                 fault("ledger.begun")
@@ -94,12 +94,13 @@ class SqliteEventStore:
                 is_changed = ledger.has_written
                 fault("ledger.appended")
                 ledger.commit(LedgerMark(workspace_id=mark.workspace_id, position=mark.position + len(events)))
+                if is_changed and not self._is_in_place(ledger):
+                    # It went to a file that is no longer there: nobody will ever read it.
+                    raise replaced()
+                fault("ledger.committed")
             finally:
                 ledger.rollback()
-            if is_changed and not self._is_in_place(ledger):
-                # It went to a file that is no longer there: nobody will ever read it.
-                raise replaced()
-            fault("ledger.committed")
+                self._one_writer.leave()
 
     def keep(self, snapshot: StoredSnapshot) -> None:
         """Keep a snapshot of the ledger that is open; never in one that took its place."""
@@ -180,8 +181,8 @@ class SqliteEventStore:
 
     # --- who writes ----------------------------------------------------------------------------------------------
 
-    def _begun(self, new_id: Callable[[], str], until_the_end: ExitStack) -> tuple["OpenedLedger", LedgerMark]:
-        """Return a ledger whose one writer this is, and where it stands."""
+    def _begun(self, new_id: Callable[[], str]) -> tuple["OpenedLedger", LedgerMark]:
+        """Return a ledger whose one writer this is, until it lets others write, and where it stands."""
         if self._ledger is not None and self._ledger.is_writing:
             raise RuntimeError("a writing block of this store is open already")
         for _ in range(_TRIES):
@@ -189,11 +190,16 @@ class SqliteEventStore:
             if ledger.is_still:
                 raise read_only()
             self._tend(ledger)
-            until_the_end.enter_context(self._one_writer.alone())
-            # Another process may have deleted it while this one waited.
-            if self._is_in_place(ledger):
-                return ledger, ledger.begin()
-            until_the_end.close()
+            self._one_writer.enter()
+            try:
+                # Another process may have deleted it while this one waited.
+                mark = ledger.begin() if self._is_in_place(ledger) else None
+            except BaseException:
+                self._one_writer.leave()
+                raise
+            if mark is not None:
+                return ledger, mark
+            self._one_writer.leave()
         raise replaced()
 
     def _made(self, new_id: Callable[[], str]) -> "OpenedLedger":
