@@ -5,7 +5,7 @@ speaks, and may do everything.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from typing import Literal
 
@@ -107,8 +107,9 @@ def no_such_group(group_id: str) -> MetagitError:
     )
 
 
-@contextmanager
-def asked(caller: Caller, act: Act, graph_id: str | None, unknown: Unknown = no_such_graph) -> Iterator[str | None]:
+def asked(
+    caller: Caller, act: Act, graph_id: str | None, unknown: Unknown = no_such_graph
+) -> AbstractContextManager[str | None]:
     """Yield the Group that a caller asks about: the one it names, or a coordinator's own.
 
     To a coordinator another Group is one that is not there, in the same words (work.md §7).
@@ -118,9 +119,11 @@ def asked(caller: Caller, act: Act, graph_id: str | None, unknown: Unknown = no_
         GraphNotFound, GroupNotFound: a coordinator names another Group than its own, or its own is not there.
     """
     caller.allow(act)
-    if caller.role != "coordinator":
-        yield graph_id
-        return
+    return nullcontext(graph_id) if caller.role != "coordinator" else _asked_in_group(caller, graph_id, unknown)
+
+
+@contextmanager
+def _asked_in_group(caller: Caller, graph_id: str | None, unknown: Unknown) -> Iterator[str | None]:
     if graph_id is not None and graph_id != caller.group_id:
         raise unknown(graph_id)
     try:

@@ -1,7 +1,7 @@
 """Finds what a question names, graph, node or policy, or says why it cannot be had. Answers no question."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from metagit_mcp.domain.policy import SchedulePolicy
@@ -35,18 +35,20 @@ def usable_policy(image: WorkspaceImage) -> SchedulePolicy:
     raise again(error)
 
 
-@contextmanager
-def about_group(graph_id: str | None) -> Iterator[None]:
+def about_group(graph_id: str | None) -> AbstractContextManager[None]:
     """Leave out of a refusal what an unusable policy says of other Groups, where one is asked about (ADR 0032).
 
     Raises:
         PolicyInvalid: without the particulars, where they may name another Group.
     """
+    return nullcontext() if graph_id is None else _about_one_group(graph_id)
+
+
+@contextmanager
+def _about_one_group(graph_id: str) -> Iterator[None]:
     try:
         yield
     except PolicyInvalid as error:
-        if graph_id is None:
-            raise
         fields: Any = error.details.get("fields", [error.details.get("field", "")])
         others = any(each.startswith(_OF_GROUPS) and each.split("/")[1:2] != [graph_id] for each in fields)
         if not others and len(fields) < _NAMED:

@@ -86,8 +86,8 @@ class Schedule:
         if request.preview:
             asking = looking(self._caller, request.graph_id)
         else:
-            asking = asked(self._caller, "take_work" if request.claim else "advise", request.graph_id)
             self._caller.named(request.agent_id)
+            asking = asked(self._caller, "take_work" if request.claim else "advise", request.graph_id)
         with asking as graph_id, about_group(graph_id):
             return own_version(self._caller, await self._next(_about(request, graph_id), progress))
 

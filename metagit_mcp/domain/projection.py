@@ -6,6 +6,7 @@ stale copy (work.md §1, Files and log).
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from metagit_mcp.domain.fed_graph import status_as_told
@@ -36,6 +37,8 @@ class Projection:
     updated_at: datetime
 
 
+# A claim asks it of one row seven times.
+@lru_cache(maxsize=1_024)
 def row_instant(text: str) -> datetime | None:
     """Return the instant that a row's `updated_at` says, or None: one without an offset, or none at all."""
     try:

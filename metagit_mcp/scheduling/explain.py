@@ -23,7 +23,7 @@ from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.scheduling.cycle import Pick, WorkspaceQueue, reasons_against
 from metagit_mcp.scheduling.eligibility import GroupRules, Reason
-from metagit_mcp.scheduling.moment import Told
+from metagit_mcp.scheduling.moment import Moment, Told
 from metagit_mcp.scheduling.scoring import factors, reasons
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.scheduling.terms import is_warm
@@ -40,19 +40,20 @@ def decision(
     queue: WorkspaceQueue, asker: Asker, pick: Pick, decision_id: str, *, at: datetime, skipped: bool = False
 ) -> ScheduleDecision:
     """Return a pick as the full decision that is logged and answered."""
-    told = queue.moment(asker).told
+    moment = queue.moment(asker)
+    told = moment.told
     key = (pick.graph_id, pick.node.node_id, asker.agent_id, skipped, pick.passed_over)
     if key not in told:
         if len(told) >= _TOLD_KEPT:
             told.clear()
-        told[key] = _told(queue, asker, pick, skipped=skipped)
+        told[key] = _told(queue, moment, asker, pick, skipped=skipped)
     return told[key](decision_id=decision_id, at=at)
 
 
-def _told(queue: WorkspaceQueue, asker: Asker, pick: Pick, *, skipped: bool) -> Told:
+def _told(queue: WorkspaceQueue, moment: Moment, asker: Asker, pick: Pick, *, skipped: bool) -> Told:
     """All of a decision that stays the same until something changes; what is left to say are its id and its time."""
     node, group = pick.node, queue.groups[pick.graph_id]
-    scored = queue.moment(asker).scored(group, node, queue.snapshot.policy, queue.now)
+    scored = moment.scored(group, node, queue.snapshot.policy, queue.now)
     said = reasons(node, scored, queue.snapshot.policy)
     return partial(
         ScheduleDecision,
