@@ -21,7 +21,7 @@ class FedGraphs:
 
     def beside(self, read: WorkspaceImage, feeds: Mapping[str, Feed]) -> WorkspaceImage:
         """Return the image of the files with the Groups in it. A file of a Group's name does not count, and is told."""
-        is_other = self._follow(feeds)
+        is_other = bool(feeds or self._known) and self._follow(feeds)
         if is_other or self._image is None or read is not self._read:
             self._read, self._image = read, self._merged(read)
         return self._image
@@ -34,8 +34,6 @@ class FedGraphs:
     def _follow(self, feeds: Mapping[str, Feed]) -> bool:
         """Render the Groups that are new or of another shape; say whether there are any, or fewer than before."""
         is_other = False
-        if not (feeds or self._known):
-            return is_other
         for group_id, feed in feeds.items():
             known = self._known.get(group_id)
             if known is None or known[0] != feed.shape:

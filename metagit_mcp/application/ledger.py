@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import EventStore, GroupInbox, Ids, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports import EventStore, Ids, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 
 if TYPE_CHECKING:
-    from metagit_mcp.domain.events import Event
+    from metagit_mcp.application.ledger_turn import LedgerTurn
 
 # A snapshot costs as much as some events for each node that it holds.
 _SNAPSHOT_AFTER: Final = 1_000
@@ -101,34 +101,33 @@ class Ledger:
         Raises:
             StoreUnavailable, ReadOnlyWorkspace, StoreCorrupt, StoreTooNew: it cannot be written; nothing happened.
         """
+        from metagit_mcp.application.ledger_turn import LedgerTurn  # noqa: PLC0415 - it loads the events and their fold
+
         try:
             with self._store.writing(self.mark, self._ids.new) as writer:
                 if writer.is_other:
                     self._restart(writer.mark, writer.restart)
-                self._fold(self._news_of(writer))
-                yield LedgerTurn(self, writer)
+                news = self._news_of(writer)
+                if news:
+                    self._fold(news)
+                yield LedgerTurn(self.state, writer, self._note)
         except BaseException:
             self.forget()
             raise
         self._keep_snapshot()
 
-    def _news_of(self, writer: LedgerWriter) -> Iterable[StoredEvent]:
+    def _news_of(self, writer: LedgerWriter) -> Sequence[StoredEvent]:
         """Return what this state lacks: more than the news where the snapshot that they follow is of no use."""
         if writer.restart is None or writer.restart.position == self.mark.position:
             return writer.news
         return self._store.read(self.mark.position)
 
-    def let_happen(self, events: "Sequence[Event]") -> None:
-        """Apply events that the writer has."""
-        from metagit_mcp.domain.evolve import evolve_all  # noqa: PLC0415 - a workspace without a ledger needs none of it
-        from metagit_mcp.domain.replay import nodes_told, weight_of  # noqa: PLC0415 - as above
-
-        keys = evolve_all(self.state, events)
-        self._folded += sum(map(weight_of, events))
+    def _note(self, events: int, weight: int, keys: Iterable[NodeKey]) -> None:
+        """Take note of events that the writer let happen."""
+        self._folded += weight
         if self.touched is not None:
-            self.touched |= keys
-            self.touched.update(key for event in events for key in nodes_told(event))
-        position = self.mark.position + len(events)
+            self.touched.update(keys)
+        position = self.mark.position + events
         self.mark = LedgerMark(workspace_id=self.mark.workspace_id, position=position)
 
     def _keep_snapshot(self) -> None:
@@ -155,30 +154,3 @@ def snapshot_of(state: LedgerState, mark: LedgerMark) -> StoredSnapshot:
 def is_of(snapshot: StoredSnapshot, mark: LedgerMark) -> bool:
     """Say whether a snapshot is one of the ledger that stands at `mark`: any other is passed over."""
     return snapshot.workspace_id == mark.workspace_id and snapshot.position <= mark.position
-
-
-class LedgerTurn:
-    """The writer's turn: the state, and the way to let events happen."""
-
-    def __init__(self, ledger: Ledger, writer: LedgerWriter) -> None:
-        """Begin the turn."""
-        self._ledger = ledger
-        self._writer = writer
-
-    @property
-    def workspace_id(self) -> str:
-        """The id of the workspace, drawn with its ledger."""
-        return self._writer.mark.workspace_id
-
-    def inbox(self, group_id: str) -> GroupInbox:
-        """Return the inbox of a Group, for this turn."""
-        return self._writer.inbox(group_id)
-
-    def happen(self, events: "Iterable[Event]") -> None:
-        """Append events and apply them."""
-        from metagit_mcp.wire.ledger_codec import event_record  # noqa: PLC0415 - a workspace without a ledger needs none of it
-
-        several = list(events)
-        if several:
-            self._writer.append([event_record(event) for event in several])
-            self._ledger.let_happen(several)

@@ -131,7 +131,9 @@ class Schedule:
         taken: list[ScheduleDecision] = []
         claims = self._claims()
         # The same call of another agent is another command.
-        request = changed(request, agent_id=claims.agent_of(request.agent_id))
+        agent_id = claims.agent_of(request.agent_id)
+        if agent_id != request.agent_id:
+            request = changed(request, agent_id=agent_id)
         # One call opens one session, however often it tries.
         trying = request if is_first else changed(request, new_session=False)
 
@@ -140,7 +142,7 @@ class Schedule:
             claimed = claims.claim(turn, trying)
             taken[:] = claimed.decisions
             view = turn.view()
-            asker = claims.asker(turn, view, claims.agent_of(request.agent_id))
+            asker = claims.asker(turn, view, agent_id)
             return _answer(view, request, census(view.queue, asker, request.graph_id), claimed)
 
         def act_once(turn: "Turn") -> NextAnswer:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from metagit_mcp.application.ledger import LedgerTurn
+from metagit_mcp.application.ledger_turn import LedgerTurn
 from metagit_mcp.application.shared import Shared, View
 from metagit_mcp.domain.decide import Command, decide
 from metagit_mcp.domain.events import Event

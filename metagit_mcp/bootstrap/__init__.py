@@ -119,6 +119,7 @@ class Application:
         """Return the same use cases in the name of another caller."""
         return Application(self._parts, caller)
 
+    @cached_property
     def _claims(self) -> "Claims":
         from metagit_mcp.application.claims import Claims
 
@@ -131,7 +132,14 @@ class Application:
 
         parts = self._parts
         return Schedule(
-            self.place, self.current, parts.log, parts.source, self._claims, parts.ids, parts.waits, self._caller
+            self.place,
+            self.current,
+            parts.log,
+            parts.source,
+            lambda: self._claims,
+            parts.ids,
+            parts.waits,
+            self._caller,
         )
 
     @cached_property
@@ -174,7 +182,7 @@ class Application:
         """What agents and people do with single nodes."""
         from metagit_mcp.application.work import Work
 
-        return Work(self.current, self._claims(), self._caller)
+        return Work(self.current, self._claims, self._caller)
 
     @cached_property
     def rules(self) -> "Rules":

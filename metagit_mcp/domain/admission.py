@@ -56,7 +56,7 @@ _OF_THE_MOMENT: Final = frozenset(
 def short_id(prefix: str, digits: str) -> str:
     """Return a short id made of 60 of the bits in some hexadecimal digits: `L-` and 12 base32 characters."""
     bits = int(digits[:15], 16)
-    return f"{prefix}-" + "".join(_BASE32[bits >> shift & 31] for shift in range(55, -1, -5))
+    return f"{prefix}-" + "".join([_BASE32[bits >> shift & 31] for shift in range(55, -1, -5)])
 
 
 # --- sessions ------------------------------------------------------------------------------------------------------

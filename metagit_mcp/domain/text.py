@@ -20,6 +20,8 @@ def shown(text: str, limit: int = 200) -> str:
 
     A cut is marked by a final ellipsis. (interfaces.md §3: free text in answers.)
     """
+    if len(text) <= limit and _PLAIN.match(text):
+        return text.strip()
     # Far more than can be shown is cut first: a text of megabytes is not looked through mark by mark.
     start = text[: 20 * limit]
     clean = (start if _PLAIN.match(start) else _visible(start)).strip()

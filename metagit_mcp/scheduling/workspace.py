@@ -322,7 +322,8 @@ class WorkspaceQueue:
 
     def satisfied_by(self, asker: Asker) -> tuple[tuple[str, ...], ...]:
         """Return the capability sets that the asker brings, of those that nodes name: they say in which pool it is."""
-        return tuple(names for names in self.capability_sets if meets_all(asker, names))
+        every = self.capability_sets
+        return tuple([names for names in every if meets_all(asker, names)]) if every else ()
 
     def order(self, asker: Asker) -> FairOrder:
         """Return whose turn it is in the asker's pool."""

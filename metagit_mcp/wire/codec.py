@@ -5,7 +5,8 @@ pydantic is loaded by the first text that needs it: what is plain and short is r
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from metagit_mcp.domain.text import AGENT_PATTERN, ANY_ID_PATTERN, ID_PATTERN
@@ -82,18 +83,22 @@ def line(item: object) -> bytes:
     return adapter(type(item)).dump_json(item, exclude_none=True)
 
 
-def compact(record: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as one compact line of UTF-8."""
+@cache
+def _writer() -> Callable[..., bytes]:
+    """Return what writes JSON: to import it at each line takes as long as to write a short one."""
     from pydantic_core import to_json  # noqa: PLC0415 - as above
 
-    return to_json(record)
+    return to_json
+
+
+def compact(record: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as one compact line of UTF-8."""
+    return _writer()(record)
 
 
 def ascii_line(record: Mapping[str, Any]) -> bytes:
     """Return a JSON object as one compact line of ASCII."""
-    from pydantic_core import to_json  # noqa: PLC0415 - as above
-
-    return to_json(record, ensure_ascii=True)
+    return _writer()(record, ensure_ascii=True)
 
 
 def parse_json(raw: bytes) -> object:

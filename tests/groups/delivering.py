@@ -18,7 +18,7 @@ from tests.groups.oracle import instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metagit_mcp.application.ledger import LedgerTurn
+    from metagit_mcp.application.ledger_turn import LedgerTurn
     from metagit_mcp.application.turn import Turn
     from metagit_mcp.domain.state import LedgerState
     from metagit_mcp.ports import EventStore

@@ -62,8 +62,8 @@ BREAKS = (
     Break(
         "I6",
         "application/schedule.py",
-        "rows = [replace(made, skipped=bool(made.skipped), state_version=version, lease=None) for made in decisions]",
-        "rows = [replace(made, skipped=bool(made.skipped), state_version=version) for made in decisions]",
+        "rows = [changed(made, skipped=bool(made.skipped), state_version=version, lease=None) for made in decisions]",
+        "rows = [changed(made, skipped=bool(made.skipped), state_version=version) for made in decisions]",
     ),
     Break(
         "I7",
