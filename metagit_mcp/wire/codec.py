@@ -101,6 +101,15 @@ def ascii_line(record: Mapping[str, Any]) -> bytes:
     return _writer()(record, ensure_ascii=True)
 
 
+def indented(record: Mapping[str, Any]) -> bytes:
+    """Return a JSON object in ASCII, indented by two.
+
+    Raises:
+        ValueError: it holds half of a surrogate pair, or is nested too deeply.
+    """
+    return _writer()(record, indent=2, ensure_ascii=True)
+
+
 def parse_json(raw: bytes) -> object:
     """Return the JSON value in `raw` (a byte order mark is passed over).
 

@@ -4,6 +4,8 @@ import json
 import re
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from metagit_mcp.adapters.json_documents import parse_document, render_document
 
@@ -40,6 +42,32 @@ def test_what_is_no_document_is_refused_without_its_content(raw: bytes, said: st
 
 def test_a_byte_order_mark_is_passed_over() -> None:
     assert parse_document(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=())),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+@example({"a": 1e-5, "b": [1e16, {}, []]})
+@example({"a": " 1.5", "b": "\x7f\ud800", "c": 10**40})
+@example({"a": [" 2.5,\n 1e9", "\x7f"]})
+def test_any_document_is_spelled_as_python_spells_it(document: dict[str, object]) -> None:
+    assert render_document(document) == f"{json.dumps(document, indent=2)}\n".encode()
+
+
+def test_a_document_that_is_nested_deeply_is_spelled_too() -> None:
+    deep: list[object] = []
+    for _ in range(300):
+        deep = [deep]
+    assert render_document({"a": deep}) == f"{json.dumps({'a': deep}, indent=2)}\n".encode()
 
 
 def test_a_number_without_a_word_in_json_is_not_written() -> None:
