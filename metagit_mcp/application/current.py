@@ -164,8 +164,12 @@ class Current:
         """Bring the graph files in step with the ledger, one after another, so that no command waits for all."""
         if not self._shared.is_read:
             return
-        for graph_id in sorted(self._shared.reconciliation.unwritten):
+        graph_ids = sorted(self._shared.reconciliation.unwritten)
+        for graph_id in graph_ids:
             await self._exclusively(partial(self._flushed, {graph_id}))
+        if graph_ids:
+            # Else whoever claims next waits until the graphs that were written are judged anew.
+            await self._exclusively(self._shared.take_over)
 
     async def is_overdue(self) -> bool:
         """Say whether something lapsed, or was done by another program, that only a command makes an event."""

@@ -4,6 +4,7 @@ Not for two at a time: `Current` gives each its turn.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -241,6 +242,12 @@ class Shared:
             warnings=image.warnings + tuple(warning for _, warning in overruled),
             overruled=overruled,
         )
+
+    def take_over(self) -> None:
+        """Let the queue take over what changed before anybody asks; what is wrong is said to whoever does."""
+        if self._queue is not None:
+            with suppress(MetagitError):
+                self.view(self.clock.instant())
 
     def unwritten_events(self, instant: Instant) -> "tuple[Event, ...]":
         """Return what happened without a command and is no event yet."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metagit_mcp.errors import WorkStaleOwnership
+from metagit_mcp.errors import PolicyInvalid, WorkStaleOwnership
+from metagit_mcp.scheduling import workspace
+from metagit_mcp.scheduling.queue import GroupQueue
 from tests.unit.adapters.reading import AT, node
 from tests.unit.application.desk import NOW, Desk
 
 if TYPE_CHECKING:
+    from metagit_mcp.domain.tasks import LoadedGraph
     from tests.unit.application.desk import Json
 
 POLICY = "schedule/policy.json"
@@ -243,3 +246,34 @@ def test_what_a_killed_process_left_unwritten_the_next_one_writes(desk: Desk) ->
     later.look_after()
     assert desk.statuses()["a"] == "completed"
     assert desk.row("a")["updated_at"] > AT
+
+
+# --- what follows the writing ----------------------------------------------------------------------------------------
+
+
+def test_a_graph_that_was_written_is_judged_before_anybody_asks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.graph("g", node("a"), node("b"))
+    desk.report(desk.lease(), "completed")
+    desk.flush()
+    judged: list[str] = []
+
+    class Watched(GroupQueue):
+        def __init__(self, loaded: LoadedGraph, *others: Any) -> None:  # noqa: ANN401 - what it takes
+            judged.append(loaded.graph_id)
+            super().__init__(loaded, *others)
+
+    monkeypatch.setattr(workspace, "GroupQueue", Watched)
+    assert (desk.taken(), judged) == (["b"], [])
+    desk.flush()
+    assert judged == ["g"]
+
+
+def test_a_policy_that_cannot_be_used_keeps_no_file_from_being_written(desk: Desk) -> None:
+    desk.graph("g", node("a"), node("b"))
+    lease_id = desk.lease()
+    desk.put(POLICY, {"slots": "many"})
+    desk.report(lease_id, "completed")
+    desk.flush()
+    assert desk.row("a")["status"] == "completed"
+    with pytest.raises(PolicyInvalid):
+        desk.next()
