@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from metagit_mcp.domain.policy import CLASSES, SchedulePolicy, class_of, weight_of
-from metagit_mcp.domain.shares import LCM, ROOT, Pool, PoolChange, pool_name
+from metagit_mcp.domain.shares import LCM, ROOT, Level, Pool, PoolChange, pool_name
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.scheduling.flows import Key
 from metagit_mcp.scheduling.levels import LevelNow
@@ -47,23 +47,23 @@ class FairOrder:
         self._policy = policy
         self._named = _named_in(policy)
         self._work = work
-        pool = self._pool()
-        windows = dict.fromkeys(CLASSES, policy.deadline_window * LCM)
-        self._runs: dict[str, Callable[[], bool]] = {name: partial(self._runs_any_of, name) for name in CLASSES}
+        # What the ledger knows of the pool's levels, and the classes' tags when that was last looked at.
+        self._known = self._levels_in(work)
+        self._tags = dict(self._known_in(ROOT))
         self._root = LevelNow(
             ROOT,
             policy.class_window * LCM,
-            pool.levels.get(ROOT),
+            self._known.get(ROOT),
             enters_behind=False,
             is_running=self._runs_any,
         )
         self._classes: dict[str, LevelNow] = {
             name: LevelNow(
                 name,
-                windows[name],
-                pool.levels.get(name),
+                policy.deadline_window * LCM,
+                self._known.get(name),
                 enters_behind=True,
-                is_running=self._runs[name],
+                is_running=partial(self._runs_any_of, name),
             )
             for name in CLASSES
         }
@@ -81,28 +81,30 @@ class FairOrder:
     def follow(self, work: LedgerState) -> "FairOrder":
         """Take over what happened since, in the ledger and in what Groups would give."""
         self._work = work
-        pool = self._pool()
-        # A lease that ended may have been charged to a class that none of the Groups at hand is in.
-        is_root_other = self._root.follow(pool.levels.get(ROOT), self._runs_any)
+        known = self._known = self._levels_in(work)
+        others = self._retagged() if self._root.follow(known.get(ROOT)) else ()
         for name, level in self._classes.items():
-            if level.follow(pool.levels.get(name), self._runs[name]) and self._gone[name]:
+            if level.follow(known.get(name)) and self._gone[name]:
                 self._gone[name] &= self._known_in(name).keys()
-        self._look_at(self.moment.take_changed(), CLASSES if is_root_other else ())
+        self._look_at(self.moment.take_changed(), others)
         return self
+
+    def _retagged(self) -> list[str]:
+        """Return the classes with another tag: a lease that ended may have been charged to one that no Group is in."""
+        before, self._tags = self._tags, dict(self._known_in(ROOT))
+        return [name for name in CLASSES if before.get(name) is not self._tags.get(name)]
 
     def is_overtaken(self, work: LedgerState) -> bool:
         """Say whether the pool has tags of another origin than those that were followed: all is to be looked at anew.
 
         It was split off or dropped since; or it is not split off yet, and the one it will be split from went on.
         """
-        return any(one is not other for one, other in zip(self._origin, self._traced(work), strict=True))
+        return self._origin is not self._traced(work)
 
-    def _traced(self, work: LedgerState) -> tuple[object, object]:
+    def _traced(self, work: LedgerState) -> object:
         """Return where the tags come from: the pool itself, or the root of another one as it is now."""
-        pools = work.shares.pools
-        if self._name in pools or not pools:
-            return pools.get(self._name), None
-        return None, self._pool_of(work).levels.get(ROOT)
+        found = work.shares.pools.get(self._name)
+        return self._levels_in(work).get(ROOT) if found is None else found
 
     def adopt(self, policy: SchedulePolicy) -> None:
         """Go on under a policy with other shares; the Groups that feel it are looked at when they are asked for."""
@@ -111,17 +113,14 @@ class FairOrder:
         self._put_classes(CLASSES)
         self._note_gone()
 
-    def _pool(self) -> Pool:
-        """Return the pool as the ledger knows it; a new one has the tags of the one it is split from."""
-        return self._pool_of(self._work)
-
-    def _pool_of(self, work: LedgerState) -> Pool:
+    def _levels_in(self, work: LedgerState) -> Mapping[str, Level]:
+        """Return the pool's levels as the ledger knows them; a new pool has the tags of the one it is split from."""
         pools = work.shares.pools
         found = pools.get(self._name)
         if found is None:
             split_from = self._nearest(pools)
-            found = Pool() if split_from is None else pools[split_from]
-        return found
+            found = None if split_from is None else pools[split_from]
+        return {} if found is None else found.levels
 
     def split_from(self) -> str | None:
         """Return the known pool whose askers this one's were among: that with the most alike sets, then by name."""
@@ -158,17 +157,15 @@ class FairOrder:
                 touched.add(before)
                 if before != name:
                     self._classes[before].put(graph_id, None)
-            is_gone = graph_id not in self.moment.graph_ids and graph_id in self._known_in(name)
+            known, offer = self._known_in(name), self.moment.offer(graph_id)
+            is_gone = offer is None and graph_id in known and graph_id not in self.moment.graph_ids
             (self._gone[name].add if is_gone else self._gone[name].discard)(graph_id)
-            offer = self.moment.offer(graph_id)
             if offer is None:
                 self._classes[name].put(graph_id, None)
                 continue
             self._class_of[graph_id] = name
             self._eligible[name] += 1
-            is_moved = graph_id not in self._known_in(name) and any(
-                graph_id in self._known_in(each) for each in CLASSES
-            )
+            is_moved = graph_id not in known and any(graph_id in self._known_in(each) for each in CLASSES)
             weight = weight_of(self._policy, graph_id)
             self._classes[name].put(graph_id, weight, self._key(graph_id, offer), is_moved=is_moved)
         self._put_classes(touched)
@@ -187,15 +184,15 @@ class FairOrder:
                 self._root.put(name, self.class_weight(name) if self._eligible[name] else None, rank)
 
     def _known_in(self, name: str) -> Mapping[str, object]:
-        level = self._pool().levels.get(name)
+        level = self._known.get(name)
         return {} if level is None else level.flows
 
     def _key(self, graph_id: str, offer: Offer) -> Key:
         """Return what orders Groups within the window: the deadline where it is near, urgency, then §2."""
-        node = self.moment.group(graph_id).rules.shape.by_id[offer.node_id]
-        now = self.moment.group(graph_id).rules.now
-        is_near = node.deadline is not None and is_due_soon(node, self._policy.deadline_horizon_seconds, now)
-        deadline = node.deadline if is_near and node.deadline is not None else _NEVER
+        rules, deadline = self.moment.group(graph_id).rules, _NEVER
+        node = rules.shape.by_id[offer.node_id]
+        if node.deadline is not None and is_due_soon(node, self._policy.deadline_horizon_seconds, rules.now):
+            deadline = node.deadline
         # The name of a node decides nothing between Groups: of alike heads the smaller tag goes first.
         return (deadline, -URGENCY[node.requested_urgency], -offer.micros, offer.tokens)
 
@@ -217,7 +214,7 @@ class FairOrder:
         found = None if name is None else self._first_of(name, usable)
         if name is None or found is None:
             return None
-        is_same_window = flows.tag(name) == flows.least or self._first_of(next(iter(flows)), usable) is not None
+        is_same_window = flows.tag(name) == flows.least or any(self._first_of(each, usable) for each in flows.at_least)
         return found if is_same_window else None
 
     def _first_of(self, name: str, usable: Usable) -> Offer | None:
@@ -227,7 +224,7 @@ class FairOrder:
         found = None if first is None else usable(first)
         if first is None or found is None:
             return None
-        is_same_window = flows.tag(first) == flows.least or usable(next(iter(flows))) is not None
+        is_same_window = flows.tag(first) == flows.least or any(map(usable, flows.at_least))
         return found if is_same_window else None
 
     def _pick_among(self, usable: Usable, also: tuple[str, ...]) -> Offer | None:
@@ -308,7 +305,7 @@ class FairOrder:
 
     def _may_leave(self, name: str, graph_id: str) -> bool:
         """Say that a Group which is gone from a class has nothing left to pay there."""
-        known = self._pool().levels[name]
+        known = self._known[name]
         return class_of(self._policy, graph_id) != name or known.flows[graph_id].tag <= known.virtual
 
     def class_weight(self, name: str) -> int:
@@ -321,12 +318,13 @@ class FairOrder:
     def saved(self) -> Callable[[], None]:
         """Return what brings everything back to where it is now."""
         levels = [self._root.saved(), *(level.saved() for level in self._classes.values())]
-        work, eligible, class_by_group = self._work, self._eligible.copy(), dict(self._class_of)
-        gone, origin = {name: set(each) for name, each in self._gone.items()}, self._origin
+        work, known, origin, tags = self._work, self._known, self._origin, self._tags
+        eligible, class_by_group = self._eligible.copy(), dict(self._class_of)
+        gone = {name: set(each) for name, each in self._gone.items()}
 
         def restore() -> None:
-            self._work, self._eligible, self._class_of, self._gone = work, eligible, class_by_group, gone
-            self._origin = origin
+            self._work, self._known, self._origin, self._tags = work, known, origin, tags
+            self._eligible, self._class_of, self._gone = eligible, class_by_group, gone
             for bring_back in levels:
                 bring_back()
 
@@ -334,8 +332,7 @@ class FairOrder:
 
     def go_to(self, work: LedgerState) -> None:
         """Go on with a branch of the state, which says the same."""
-        self._work, self._origin = work, self._traced(work)
-        pool = self._pool()
-        self._root.go_to(pool.levels.get(ROOT))
+        self._work, self._origin, self._known = work, self._traced(work), self._levels_in(work)
+        self._root.go_to(self._known.get(ROOT))
         for name, level in self._classes.items():
-            level.go_to(pool.levels.get(name))
+            level.go_to(self._known.get(name))

@@ -23,12 +23,15 @@ class LevelNow:
     `enters_behind`: a flow that was never charged enters one unit behind V (Groups do, classes do not).
     """
 
-    __slots__ = ("_enters_behind", "_is_idle", "_known", "_name", "_now", "_untold", "flows")
+    __slots__ = ("_enters_behind", "_is_idle", "_is_running", "_known", "_name", "_now", "_untold", "flows")
 
     def __init__(
         self, name: str, window: int, known: Level | None, *, enters_behind: bool, is_running: Callable[[], bool]
     ) -> None:
-        """Know the flows that the ledger knows, and none that is eligible now."""
+        """Know the flows that the ledger knows, and none that is eligible now.
+
+        `is_running` says whether anything of the level runs, which counts only where nothing was eligible.
+        """
         self._name = name
         self._known = known or _NONE
         self._enters_behind = enters_behind
@@ -36,20 +39,26 @@ class LevelNow:
         # Of the eligible flows: weight, key, and whether the flow comes from another level.
         self._now: dict[str, tuple[int, Key, bool]] = {}
         self._untold = {name for name, flow in self._known.flows.items() if flow.eligible}
-        self._is_idle = not (self._known.eligible or is_running())
+        self._is_running = is_running
+        # Whether V goes as far as any tag: None where no flow is eligible, and whoever comes first finds out.
+        self._is_idle: bool | None = not (self._known.eligible or is_running())
 
-    def follow(self, known: Level | None, is_running: Callable[[], bool]) -> bool:
+    def follow(self, known: Level | None) -> bool:
         """Take over what the ledger says of the level; flows that were touched by what happened are `put` again.
 
-        Say whether it is something new. `is_running` says whether anything of the level runs, which counts only where
-        nothing was eligible.
+        Say whether it is something new.
         """
         known = known or _NONE
-        is_idle = not (known.eligible or is_running())
-        if known is self._known and is_idle == self._is_idle:
+        is_same, was_idle = known is self._known, self._is_idle
+        if is_same and (known.eligible or not self._now):
+            # What runs counts for none of the tags.
+            self._is_idle = False if known.eligible else None
             return False
-        anew = [*self._untold] if is_idle == self._is_idle else [*self._untold | self._now.keys()]
-        self._known, self._is_idle = known, is_idle
+        self._known, self._is_idle = known, not (known.eligible or self._is_running())
+        is_alike = self._is_idle == was_idle
+        if is_same and is_alike:
+            return False
+        anew = [*self._untold] if is_alike else [*self._untold | self._now.keys()]
         for name in anew:
             weight, key, is_moved = self._now.get(name, (None, None, False))
             self.put(name, weight, key, is_moved=is_moved)
@@ -71,7 +80,12 @@ class LevelNow:
     @property
     def virtual(self) -> int:
         """V as it is before the next start: where nothing was eligible or running, as far as any tag ever given."""
-        return max(self._known.virtual, self._known.top) if self._is_idle else self._known.virtual
+        return max(self._known.virtual, self._known.top) if self._is_idle_now() else self._known.virtual
+
+    def _is_idle_now(self) -> bool:
+        if self._is_idle is None:
+            self._is_idle = not (self._known.eligible or self._is_running())
+        return self._is_idle
 
     def put(self, name: str, weight: int | None, key: Key = None, *, is_moved: bool = False) -> None:
         """Say that a flow is eligible now, with its weight and key, or (no weight) that it is not.

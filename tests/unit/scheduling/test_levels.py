@@ -5,7 +5,6 @@ what a start must tell.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,6 @@ from metagit_mcp.domain.shares import LCM, FlowTag, Level, LevelChange
 from metagit_mcp.scheduling.levels import LevelNow
 from tests.snapshots import group, task
 from tests.unit.scheduling.claimed import UNIT, Played, groups_of, many, policy_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def tag(units: float, weight: int = 1, **fields: bool) -> FlowTag:
@@ -29,10 +25,6 @@ def known_as(virtual: float = 0, top: float = 0, **flows: FlowTag) -> Level:
 
 def level_over(known: Level | None = None, *, runs: bool = True, enters_behind: bool = True) -> LevelNow:
     return LevelNow("normal", 0, known, enters_behind=enters_behind, is_running=lambda: runs)
-
-
-def running(*, runs: bool) -> Callable[[], bool]:
-    return lambda: runs
 
 
 def units(level: LevelNow) -> dict[str, float]:
@@ -116,11 +108,23 @@ def test_whoever_was_eligible_at_the_last_start_keeps_the_level_from_being_idle(
 
 def test_the_first_run_and_the_end_of_the_last_one_are_noticed_where_nothing_was_told() -> None:
     known = known_as(virtual=5, top=12, a=tag(9, charged=True))
-    level = level_over(known, runs=True)
+    runs = [True]
+    level = LevelNow("normal", 0, known, enters_behind=True, is_running=lambda: runs[0])
     level.put("a", 1)
-    for runs, expected in ((True, 9), (False, 12), (False, 12), (True, 9)):
-        level.follow(known, running(runs=runs))
+    for runs[0], expected in ((True, 9), (False, 12), (False, 12), (True, 9)):
+        level.follow(known)
         assert units(level) == {"a": expected}
+
+
+def test_who_comes_first_finds_out_what_runs_now() -> None:
+    known = known_as(virtual=5, top=12, a=tag(9, charged=True))
+    runs = [True]
+    level = LevelNow("normal", 0, known, enters_behind=True, is_running=lambda: runs[0])
+    for runs[0], expected in ((False, 12), (True, 9), (False, 12)):
+        assert not level.follow(known)
+        level.put("a", 1)
+        assert units(level) == {"a": expected}
+        level.put("a", None)
 
 
 def test_nothing_asks_what_runs_where_something_was_eligible() -> None:
@@ -129,7 +133,7 @@ def test_nothing_asks_what_runs_where_something_was_eligible() -> None:
 
     known = known_as(a=tag(0, eligible=True, charged=True))
     level = LevelNow("normal", 0, known, enters_behind=True, is_running=asked)
-    level.follow(known, asked)
+    level.follow(known)
     assert units(level) == {}
 
 
@@ -204,7 +208,7 @@ def test_what_was_told_is_not_told_again() -> None:
     told = level.change("a", 1)
     assert told == LevelChange(level="normal", virtual=UNIT, flows={"a": tag(2, eligible=True, charged=True)})
     known = Level(virtual=told.virtual, top=2 * UNIT, eligible=1, flows=dict(told.flows))
-    level.follow(known, running(runs=True))
+    level.follow(known)
     assert (level.is_told(), units(level)) == (True, {"a": 2})
     level.put("a", None)
     assert level.change().flows == {"a": tag(2, charged=True)}
@@ -220,7 +224,7 @@ def test_what_is_tried_out_is_taken_back_whole() -> None:
     level.go_to(branch)
     level.put("b", 2)
     level.put("a", None)
-    level.follow(replace(branch, virtual=8 * LCM), running(runs=True))
+    level.follow(replace(branch, virtual=8 * LCM))
     assert units(level) == {"b": 8.5}
     restore()
     assert (level.change("a", 1), level.is_told(), units(level)) == (before, True, {"a": 6})
