@@ -72,7 +72,8 @@ def dependents_of(by_id: Mapping[str, TaskNode]) -> dict[str, list[str]]:
     """Return for each id that is depended on the nodes that depend on it."""
     found: dict[str, list[str]] = {}
     for node_id, node in by_id.items():
-        for name in dict.fromkeys(node.depends_on):
+        # Most need nothing, and a set for each of them would cost more than all else here.
+        for name in dict.fromkeys(node.depends_on) if node.depends_on else ():
             found.setdefault(name, []).append(node_id)
     return found
 

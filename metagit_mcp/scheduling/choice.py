@@ -80,6 +80,8 @@ def _request(queue: WorkspaceQueue, asker: Asker, free: int) -> PreemptionReques
 class _Ask:
     """One ask: the free slots (None: no limit), and the hold that stands, or that it is about to make."""
 
+    __slots__ = ("_asker", "_graph_id", "_moment", "_order", "_queue", "_takes_shunned", "free", "hold")
+
     def __init__(self, queue: WorkspaceQueue, asker: Asker, graph_id: str | None) -> None:
         self._queue, self._asker, self._graph_id = queue, asker, graph_id
         self._moment = queue.moment(asker)
@@ -95,6 +97,8 @@ class _Ask:
 
     def first(self) -> Offer | None:
         """Return what comes first of what may be started, or, while nothing is held, may be waited for."""
+        if self._order is not None and self.hold is None and self._moment is self._order.moment:
+            return self._order.next()
         if not self._queue.is_named(self._asker.agent_id):
             return self._first()
         # What the asker gave back comes after all else that it may take (work.md §1, release).
@@ -150,12 +154,15 @@ class _Ask:
         return offer.is_shunned and not self._takes_shunned
 
     def pick(self, offer: Offer) -> Pick:
-        group = self._moment.group(offer.graph_id)
-        is_own = group.lanes[offer.place].demand.owner is not None
+        is_turn = self._order is not None and self._order.is_eligible(offer.graph_id)
+        if self._order is not None and self._moment is not self._order.moment:
+            # What the asker owns is no turn of its Group.
+            group = self._moment.groups[offer.graph_id]
+            is_turn = is_turn and group.lanes[offer.place].demand.owner is None
         return Pick(
             graph_id=offer.graph_id,
-            node=group.rules.shape.by_id[offer.node_id],
+            node=offer.node,
             score=offer.micros,
             passed_over=offer.passed_over,
-            is_turn=self._order is not None and not is_own and self._order.is_eligible(offer.graph_id),
+            is_turn=is_turn,
         )

@@ -47,14 +47,14 @@ class FairOrder:
         self._policy = policy
         self._named = _named_in(policy)
         self._work = work
-        # What the ledger knows of the pool's levels, and the classes' tags when that was last looked at.
-        self._known = self._levels_in(work)
-        self._tags = dict(self._known_in(ROOT))
+        # What the ledger knows of the pool's levels.
+        self._origin, self._known = self._traced(work)
         self._root = LevelNow(
             ROOT,
             policy.class_window * LCM,
             self._known.get(ROOT),
             enters_behind=False,
+            is_small=True,
             is_running=self._runs_any,
         )
         self._classes: dict[str, LevelNow] = {
@@ -71,40 +71,42 @@ class FairOrder:
         self._class_of: dict[str, str] = {}
         # Groups known in a level that are in another class, or have no file any more.
         self._gone: dict[str, set[str]] = {name: set() for name in CLASSES}
-        self._origin = self._traced(work)
         self._note_gone()
         moment.take_changed()
-        self._look_at(moment.graph_ids)
+        self._look_at(moment.groups)
 
     # --- following
 
-    def follow(self, work: LedgerState) -> "FairOrder":
-        """Take over what happened since, in the ledger and in what Groups would give."""
-        self._work = work
-        known = self._known = self._levels_in(work)
-        others = self._retagged() if self._root.follow(known.get(ROOT)) else ()
+    def follow(self, work: LedgerState) -> bool:
+        """Take over what happened since, in the ledger and in what Groups would give.
+
+        False: the pool has tags of another origin than those that were followed, and all is to be looked at anew. It
+        was split off or dropped since; or it is not split off yet, and the one it will be split from went on.
+        """
+        origin, known = self._traced(work)
+        if origin is not self._origin:
+            return False
+        self._work, self._known = work, known
+        # A lease that ended may have been charged to a class that none of the Groups at hand is in.
+        self._root.follow(known.get(ROOT))
         for name, level in self._classes.items():
             if level.follow(known.get(name)) and self._gone[name]:
                 self._gone[name] &= self._known_in(name).keys()
-        self._look_at(self.moment.take_changed(), others)
-        return self
+        self._look_at(self.moment.take_changed())
+        return True
 
-    def _retagged(self) -> list[str]:
-        """Return the classes with another tag: a lease that ended may have been charged to one that no Group is in."""
-        before, self._tags = self._tags, dict(self._known_in(ROOT))
-        return [name for name in CLASSES if before.get(name) is not self._tags.get(name)]
+    def _traced(self, work: LedgerState) -> tuple[object, Mapping[str, Level]]:
+        """Return where the tags come from, and the levels with them, as the ledger knows them.
 
-    def is_overtaken(self, work: LedgerState) -> bool:
-        """Say whether the pool has tags of another origin than those that were followed: all is to be looked at anew.
-
-        It was split off or dropped since; or it is not split off yet, and the one it will be split from went on.
+        They come from the pool itself; a new pool has those of the one it is split from, by its root as it is now.
         """
-        return self._origin is not self._traced(work)
-
-    def _traced(self, work: LedgerState) -> object:
-        """Return where the tags come from: the pool itself, or the root of another one as it is now."""
-        found = work.shares.pools.get(self._name)
-        return self._levels_in(work).get(ROOT) if found is None else found
+        pools = work.shares.pools
+        found = pools.get(self._name)
+        if found is not None:
+            return found, found.levels
+        split_from = self._nearest(pools)
+        levels = {} if split_from is None else pools[split_from].levels
+        return levels.get(ROOT), levels
 
     def adopt(self, policy: SchedulePolicy) -> None:
         """Go on under a policy with other shares; the Groups that feel it are looked at when they are asked for."""
@@ -112,15 +114,6 @@ class FairOrder:
         self._named = _named_in(policy)
         self._put_classes(CLASSES)
         self._note_gone()
-
-    def _levels_in(self, work: LedgerState) -> Mapping[str, Level]:
-        """Return the pool's levels as the ledger knows them; a new pool has the tags of the one it is split from."""
-        pools = work.shares.pools
-        found = pools.get(self._name)
-        if found is None:
-            split_from = self._nearest(pools)
-            found = None if split_from is None else pools[split_from]
-        return {} if found is None else found.levels
 
     def split_from(self) -> str | None:
         """Return the known pool whose askers this one's were among: that with the most alike sets, then by name."""
@@ -146,33 +139,40 @@ class FairOrder:
             return True
         return name == _UNNAMED and any(graph_id not in self._policy.groups for graph_id in runs)
 
-    def _look_at(self, graph_ids: Iterable[str], classes: Collection[str] = ()) -> None:
-        """Put Groups in again, then their classes and those that are named."""
-        touched = set(classes)
+    def _look_at(self, graph_ids: Iterable[str]) -> None:
+        """Put Groups in again, then the classes that one of them is newly in, or no longer."""
+        touched: set[str] = set()
         for graph_id in graph_ids:
-            name, before = class_of(self._policy, graph_id), self._class_of.pop(graph_id, None)
-            touched.add(name)
-            if before is not None:
-                self._eligible[before] -= 1
-                touched.add(before)
-                if before != name:
-                    self._classes[before].put(graph_id, None)
+            name, before = class_of(self._policy, graph_id), self._class_of.get(graph_id)
             known, offer = self._known_in(name), self.moment.offer(graph_id)
-            is_gone = offer is None and graph_id in known and graph_id not in self.moment.graph_ids
+            after = None if offer is None else name
+            if before != after:
+                touched |= self._move(graph_id, before, after)
+            is_gone = offer is None and graph_id in known and graph_id not in self.moment.groups
             (self._gone[name].add if is_gone else self._gone[name].discard)(graph_id)
             if offer is None:
                 self._classes[name].put(graph_id, None)
                 continue
-            self._class_of[graph_id] = name
-            self._eligible[name] += 1
             is_moved = graph_id not in known and any(graph_id in self._known_in(each) for each in CLASSES)
             weight = weight_of(self._policy, graph_id)
-            self._classes[name].put(graph_id, weight, self._key(graph_id, offer), is_moved=is_moved)
-        self._put_classes(touched)
+            self._classes[name].put(graph_id, weight, self._key(offer), is_moved=is_moved)
+        if touched:
+            self._put_classes(touched)
+
+    def _move(self, graph_id: str, before: str | None, after: str | None) -> set[str]:
+        """Count a Group among the eligible ones of another class than before; return both classes."""
+        if before is not None:
+            self._eligible[before] -= 1
+            self._classes[before].put(graph_id, None)
+            del self._class_of[graph_id]
+        if after is not None:
+            self._eligible[after] += 1
+            self._class_of[graph_id] = after
+        return {name for name in (before, after) if name is not None}
 
     def _note_gone(self) -> None:
         """Note which Groups are in another class than the level's, or have no file any more."""
-        graph_ids = self.moment.graph_ids
+        graph_ids = self.moment.groups
         for name in CLASSES:
             self._gone[name] = {
                 each for each in self._known_in(name) if each not in graph_ids or class_of(self._policy, each) != name
@@ -187,16 +187,23 @@ class FairOrder:
         level = self._known.get(name)
         return {} if level is None else level.flows
 
-    def _key(self, graph_id: str, offer: Offer) -> Key:
+    def _key(self, offer: Offer) -> Key:
         """Return what orders Groups within the window: the deadline where it is near, urgency, then §2."""
-        rules, deadline = self.moment.group(graph_id).rules, _NEVER
-        node = rules.shape.by_id[offer.node_id]
-        if node.deadline is not None and is_due_soon(node, self._policy.deadline_horizon_seconds, rules.now):
-            deadline = node.deadline
+        node, deadline = offer.node, _NEVER
+        if node.deadline is not None:
+            now = self.moment.groups[offer.graph_id].rules.now
+            if is_due_soon(node, self._policy.deadline_horizon_seconds, now):
+                deadline = node.deadline
         # The name of a node decides nothing between Groups: of alike heads the smaller tag goes first.
         return (deadline, -URGENCY[node.requested_urgency], -offer.micros, offer.tokens)
 
     # --- picking
+
+    def next(self) -> Offer | None:
+        """Return what is started next where the ask may take all that Groups would give anybody."""
+        name = self._root.flows.first()
+        graph_id = None if name is None else self._classes[name].flows.first()
+        return None if graph_id is None else self.moment.offer(graph_id)
 
     def pick(self, usable: Usable, also: Collection[str] = (), *, is_anybody: bool = True) -> Offer | None:
         """Return what is started next, of what the ask may take; `also` are Groups of which only it may take something.
@@ -239,8 +246,8 @@ class FairOrder:
                 offers[graph_id] = offer
                 tag = self._tag(level, graph_id)
                 # Across Groups the terms of the asker are left out.
-                _, negative, *_ = self.moment.head_of(self.moment.group(graph_id), offer.node_id)
-                key = self._key(graph_id, offer._replace(micros=-negative))
+                _, negative, *_ = self.moment.head_of(self.moment.groups[graph_id], offer.node_id)
+                key = self._key(offer._replace(micros=-negative))
                 rows.setdefault(name, []).append((graph_id, tag, key))
         classes = [(name, self._root.tag_for(name, self.class_weight(name)), CLASSES.index(name)) for name in rows]
         first = self._root.flows.first_of(classes)
@@ -296,7 +303,7 @@ class FairOrder:
         """Return by class the Groups that came from another one and are not eligible: they are not new there."""
         found: dict[str, dict[str, int]] = {name: {} for name in CLASSES}
         for name, gone in self._gone.items():
-            for graph_id in sorted(each for each in gone if each in self.moment.graph_ids):
+            for graph_id in sorted(each for each in gone if each in self.moment.groups):
                 now = class_of(self._policy, graph_id)
                 is_known = graph_id in self._known_in(now) or graph_id in self._classes[now].flows
                 if now != name and not is_known:
@@ -318,12 +325,12 @@ class FairOrder:
     def saved(self) -> Callable[[], None]:
         """Return what brings everything back to where it is now."""
         levels = [self._root.saved(), *(level.saved() for level in self._classes.values())]
-        work, known, origin, tags = self._work, self._known, self._origin, self._tags
+        work, known, origin = self._work, self._known, self._origin
         eligible, class_by_group = self._eligible.copy(), dict(self._class_of)
         gone = {name: set(each) for name, each in self._gone.items()}
 
         def restore() -> None:
-            self._work, self._known, self._origin, self._tags = work, known, origin, tags
+            self._work, self._known, self._origin = work, known, origin
             self._eligible, self._class_of, self._gone = eligible, class_by_group, gone
             for bring_back in levels:
                 bring_back()
@@ -332,7 +339,7 @@ class FairOrder:
 
     def go_to(self, work: LedgerState) -> None:
         """Go on with a branch of the state, which says the same."""
-        self._work, self._origin, self._known = work, self._traced(work), self._levels_in(work)
+        self._work, (self._origin, self._known) = work, self._traced(work)
         self._root.go_to(self._known.get(ROOT))
         for name, level in self._classes.items():
             level.go_to(self._known.get(name))

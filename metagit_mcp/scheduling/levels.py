@@ -20,13 +20,31 @@ NOBODY: Final[Mapping[str, int]] = {}
 class LevelNow:
     """The flows of one level, eligible ones by tag and key, and what a start will have to tell of them.
 
-    `enters_behind`: a flow that was never charged enters one unit behind V (Groups do, classes do not).
+    `enters_behind`: a flow that was never charged enters one unit behind V (Groups do, classes do not). `is_small`: it
+    looks at all its flows whenever the ledger knows something new of it, and need not be told which were touched.
     """
 
-    __slots__ = ("_enters_behind", "_is_idle", "_is_running", "_known", "_name", "_now", "_untold", "flows")
+    __slots__ = (
+        "_enters_behind",
+        "_is_idle",
+        "_is_running",
+        "_is_small",
+        "_known",
+        "_name",
+        "_now",
+        "_untold",
+        "flows",
+    )
 
     def __init__(
-        self, name: str, window: int, known: Level | None, *, enters_behind: bool, is_running: Callable[[], bool]
+        self,
+        name: str,
+        window: int,
+        known: Level | None,
+        *,
+        enters_behind: bool,
+        is_running: Callable[[], bool],
+        is_small: bool = False,
     ) -> None:
         """Know the flows that the ledger knows, and none that is eligible now.
 
@@ -35,6 +53,7 @@ class LevelNow:
         self._name = name
         self._known = known or _NONE
         self._enters_behind = enters_behind
+        self._is_small = is_small
         self.flows = Flows(window)
         # Of the eligible flows: weight, key, and whether the flow comes from another level.
         self._now: dict[str, tuple[int, Key, bool]] = {}
@@ -44,9 +63,9 @@ class LevelNow:
         self._is_idle: bool | None = not (self._known.eligible or is_running())
 
     def follow(self, known: Level | None) -> bool:
-        """Take over what the ledger says of the level; flows that were touched by what happened are `put` again.
+        """Take over what the ledger says of the level; say whether it is something new.
 
-        Say whether it is something new.
+        Of a level that is not small, flows that were touched by what happened are `put` again by who knows them.
         """
         known = known or _NONE
         is_same, was_idle = known is self._known, self._is_idle
@@ -58,7 +77,9 @@ class LevelNow:
         is_alike = self._is_idle == was_idle
         if is_same and is_alike:
             return False
-        anew = [*self._untold] if is_alike else [*self._untold | self._now.keys()]
+        anew = set(self._untold) if is_alike else self._untold | self._now.keys()
+        if self._is_small:
+            anew |= self._now.keys() | known.flows.keys()
         for name in anew:
             weight, key, is_moved = self._now.get(name, (None, None, False))
             self.put(name, weight, key, is_moved=is_moved)
@@ -96,25 +117,21 @@ class LevelNow:
         if weight is None:
             self._now.pop(name, None)
             self.flows.remove(name)
-            self._tell(name, is_news=known is not None and known.eligible)
-            return
-        self._now[name] = (weight, key, is_moved)
-        self.flows.put(name, self.tag_for(name, weight, is_moved=is_moved), key)
-        self._tell(name, is_news=known is None or not known.eligible or known.weight != weight)
-
-    def _tell(self, name: str, *, is_news: bool) -> None:
+            is_news = known is not None and known.eligible
+        else:
+            self._now[name] = (weight, key, is_moved)
+            self.flows.put(name, self.tag_for(name, weight, is_moved=is_moved), key)
+            is_news = known is None or not known.eligible or known.weight != weight
         (self._untold.add if is_news else self._untold.discard)(name)
 
     def tag_for(self, name: str, weight: int, *, is_moved: bool = False) -> int:
         """Return the tag that a flow has as an eligible one."""
-        known, virtual = self._known.flows.get(name), self.virtual
-        if known is None or not known.charged:
+        known = self._known.flows.get(name)
+        if known is None or not (known.eligible or known.charged):
             behind = LCM // weight if self._enters_behind and not is_moved else 0
-            if known is not None and known.eligible:
-                return retagged(known.tag, self._known.virtual, known.weight, weight)
-            return virtual + behind
+            return self.virtual + behind
         tag = retagged(known.tag, self._known.virtual, known.weight, weight)
-        return tag if known.eligible else max(virtual, tag)
+        return tag if known.eligible else max(self.virtual, tag)
 
     def is_told(self) -> bool:
         """Say whether a start has nothing to tell of the level."""

@@ -118,11 +118,11 @@ def _kept_out(moment: Moment, limit: int, graph_id: str | None, picked: set[Node
     """Return the best `limit` nodes in line that no trial gave."""
     # A lane can give one of the best only if its head is among the best heads.
     deep = limit + len(picked)
-    lanes = nsmallest(deep, _heads(moment, moment.graph_ids if graph_id is None else (graph_id,)))
+    lanes = nsmallest(deep, _heads(moment, moment.groups if graph_id is None else (graph_id,)))
     entries = (entry for *_, name, place in lanes for entry in _entries(moment, name, place, deep))
     best = nsmallest(limit, (each for each in entries if (each[4], each[3]) not in picked))
     return [
-        Pick(graph_id=name, node=moment.group(name).rules.shape.by_id[node_id], score=-negative)
+        Pick(graph_id=name, node=moment.groups[name].by_id[node_id], score=-negative)
         for _, negative, _, node_id, name, _ in best
     ]
 
@@ -137,7 +137,7 @@ def _heads(moment: Moment, graph_ids: Iterable[str]) -> Iterator[SkippedHead]:
 
 def _entries(moment: Moment, graph_id: str, place: int, deep: int) -> Iterator[SkippedHead]:
     for depth in range(deep):
-        head = moment.head(moment.group(graph_id), place, depth)
+        head = moment.head(moment.groups[graph_id], place, depth)
         if head is None:
             return
         yield (*head[:4], graph_id, place)

@@ -5,7 +5,7 @@ asked; what changes the view as a whole (policy, surroundings, pauses) makes a n
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import NodeKey
+from metagit_mcp.scheduling.ages import is_guard_due
 from metagit_mcp.scheduling.demand import Demand
 from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
 from metagit_mcp.scheduling.lane import Entry
@@ -52,13 +53,14 @@ class Moment:
         self._policy = policy
         self.asker = asker
         self.situation = situation
-        self._groups = groups
+        self.groups = groups
         self._terms = terms
         self._penalty = micros(policy.merge_pressure_penalty)
         # What was said of picks, by all that tells one from another: the same until something changes.
         self.told: dict[tuple[object, ...], Told] = {}
         self._standings: dict[str, Standing] = {}
-        self._stale: dict[str, set[int]] = {}
+        # By Group the lanes to be looked at again, and whether what keeps the asker from them is the same.
+        self._stale: dict[str, dict[int, bool]] = {}
         self._total = Tally()
         self._tops: list[Top] = []
         # Groups that would give something wide, and Groups that may give another thing than when somebody took note.
@@ -83,9 +85,11 @@ class Moment:
             self._changed.add(graph_id)
         self._has_changed()
 
-    def mark(self, graph_id: str, places: Collection[int] = ()) -> None:
-        """Note that something about a Group changed, and what is in these lanes or who may have it."""
-        self._stale.setdefault(graph_id, set()).update(places)
+    def mark(self, graph_id: str, places: Iterable[int] = (), *, is_judged: bool) -> None:
+        """Note that something about a Group changed: what is in these lanes, or (not `is_judged`) who may have it."""
+        stale = self._stale.setdefault(graph_id, {})
+        for place in places:
+            stale[place] = is_judged and stale.get(place, True)
         self._changed.add(graph_id)
         self._has_changed()
 
@@ -104,10 +108,11 @@ class Moment:
         if self._policy.skip_on_merge_pressure:
             skipped = frozenset(name for name, each in terms.items() if each.pressured)
             self.situation = replace(self.situation, skipped_repositories=skipped)
-        for graph_id, group in self._groups.items():
+        for graph_id, group in self.groups.items():
             if not others.isdisjoint(group.repositories):
                 lanes = enumerate(group.lanes)
-                self.mark(graph_id, {place for place, lane in lanes if lane.demand.repository in others})
+                places = [place for place, lane in lanes if lane.demand.repository in others]
+                self.mark(graph_id, places, is_judged=False)
 
     def meet(self, running: int, hold: Hold | None) -> None:
         """Take over how many slots are in use, or kept; what waits for one is not looked at for that."""
@@ -138,8 +143,9 @@ class Moment:
         for graph_id, places in self._stale.items():
             standing = self._standings.get(graph_id)
             if standing is not None:
-                for place in sorted(places):
-                    self._look_at(standing, place)
+                known = len(standing.kinds)
+                for place, is_judged in sorted(places.items()):
+                    self._look_at(standing, place, is_judged=is_judged and place < known)
                 self._recount(standing)
         self._stale.clear()
 
@@ -155,15 +161,15 @@ class Moment:
             self._catch_up()
         found = self._standings.get(graph_id)
         if found is None:
-            found = self._standings[graph_id] = self._stand(self._groups[graph_id])
+            found = self._standings[graph_id] = self._stand(self.groups[graph_id])
             self._recount(found)
         return found
 
     def _all_standings(self) -> Mapping[str, Standing]:
         if self._stale:
             self._catch_up()
-        if len(self._standings) < len(self._groups):
-            for graph_id in self._groups:
+        if len(self._standings) < len(self.groups):
+            for graph_id in self.groups:
                 self.standing(graph_id)
         self._count_up()
         return self._standings
@@ -171,15 +177,16 @@ class Moment:
     def _stand(self, group: GroupQueue) -> Standing:
         standing = Standing(group)
         for place in range(len(group.lanes)):
-            self._look_at(standing, place, in_order=False)
+            self._look_at(standing, place, is_judged=False, in_order=False)
         standing.heads.sort()
         return standing
 
-    def _look_at(self, standing: Standing, place: int, *, in_order: bool = True) -> None:
-        """Bring one lane up to date: its size, its head, and what keeps the asker from it."""
-        group = standing.group
-        kind = self._first_against(group.lanes[place].demand, group)
-        head = self.head(group, place, 0) if kind is None or kind == "merge_pressure" else None
+    def _look_at(self, standing: Standing, place: int, *, is_judged: bool, in_order: bool = True) -> None:
+        """Bring one lane up to date: its size, its head, and (not `is_judged`) what keeps the asker from it."""
+        lane = standing.group.lanes[place]
+        kind = standing.kinds[place] if is_judged else self._first_against(lane.demand, standing.group)
+        entry = lane.entry(0) if kind is None or kind == "merge_pressure" else None
+        head = None if entry is None else self._scored(standing.group, place, lane.demand, entry)
         standing.put_lane(place, kind, head, in_order=in_order)
 
     def _recount(self, standing: Standing) -> None:
@@ -211,7 +218,7 @@ class Moment:
     def _guarded(self, standing: Standing) -> tuple[Head | None, int]:
         """Return what the pass-over guard picks of the Group, if it does, and how often that was passed over."""
         group, limit = standing.group, self._policy.pass_over_limit
-        if not (standing.heads and group.is_guard_due(limit)):
+        if group.round is None or not (standing.heads and is_guard_due(group.round, limit)):
             return None, 0
         ages = group.ages
         aged = (
@@ -270,15 +277,16 @@ class Moment:
 
     def head(self, group: GroupQueue, place: int, depth: int) -> Head | None:
         """Return entry `depth` of the Group's lane `place` with its full score, or None past the lane's end."""
-        entry = group.lanes[place].entry(depth)
-        return None if entry is None else self._scored(group, place, entry)
+        lane = group.lanes[place]
+        entry = lane.entry(depth)
+        return None if entry is None else self._scored(group, place, lane.demand, entry)
 
     def head_of(self, group: GroupQueue, node_id: str) -> Head:
         """Return one ready node of the Group as if it were the head of its lane."""
-        return self._scored(group, group.lanes.place_of[node_id], group.entry(group.rules.shape.by_id[node_id]))
+        place = group.lanes.place_of[node_id]
+        return self._scored(group, place, group.lanes[place].demand, group.entry(group.by_id[node_id]))
 
-    def _scored(self, group: GroupQueue, place: int, entry: Entry) -> Head:
-        demand = group.lanes[place].demand
+    def _scored(self, group: GroupQueue, place: int, demand: Demand, entry: Entry) -> Head:
         terms = self._terms.get(demand.repository)
         offset = 0 if terms is None else repository_micros(group.weights, terms, self._penalty)
         is_shunned = bool(demand.shunned_by) and self.asker.agent_id in demand.shunned_by
@@ -286,18 +294,9 @@ class Moment:
 
     # --- all Groups
 
-    @property
-    def graph_ids(self) -> Collection[str]:
-        """The Groups there are."""
-        return self._groups.keys()
-
-    def group(self, graph_id: str) -> GroupQueue:
-        """Return a Group that there is."""
-        return self._groups[graph_id]
-
     def offer(self, graph_id: str) -> Offer | None:
         """Return what a Group would give, if it would give anything."""
-        return self.standing(graph_id).offer if graph_id in self._groups else None
+        return self.standing(graph_id).offer if graph_id in self.groups else None
 
     def tops(self) -> Sequence[Top]:
         """Return the best head of each Group, in order."""
@@ -370,7 +369,7 @@ class Moment:
 
     def held_offer(self, hold: Hold) -> Offer | None:
         """Return the node that is waited for, where this asker may take it and the Group's quota lets it."""
-        if hold.graph_id not in self._groups:
+        if hold.graph_id not in self.groups:
             return None
         standing = self.standing(hold.graph_id)
         if not self._may_take(standing, hold.node_id):
@@ -394,7 +393,7 @@ class Moment:
     def _has_no_cold(self) -> bool:
         """Say whether the ready nodes lie in several repositories, all of them warm: then warmth prefers none."""
         if self._is_all_warm is None:
-            every = self._groups.values()
+            every = self.groups.values()
             is_cold = any(not self.terms(name).warm for group in every for name in group.repositories)
             self._is_all_warm = not is_cold and len({name for group in every for name in group.repositories}) > 1
         return self._is_all_warm

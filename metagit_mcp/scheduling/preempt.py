@@ -26,7 +26,7 @@ def preemption_for(queue: WorkspaceQueue, order: FairOrder, offer: Offer) -> Pre
     is_enough = asked >= (offer.slots if is_own else 1)
     if not policy.preemption.enabled or shares.preemptions or is_enough or (hold is not None and not is_own):
         return None
-    node = queue.groups[offer.graph_id].rules.shape.by_id[offer.node_id]
+    node = offer.node
     cost = units_of(effective_slots(node), effective_tokens(node))
     found = [
         (lead, lease.granted_at, lease.lease_id)

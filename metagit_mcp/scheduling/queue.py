@@ -25,7 +25,7 @@ from metagit_mcp.domain.tasks import (
     effective_tokens,
 )
 from metagit_mcp.domain.value import changed
-from metagit_mcp.scheduling.ages import Ages, is_guard_due
+from metagit_mcp.scheduling.ages import Ages
 from metagit_mcp.scheduling.capabilities import sets_asked
 from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, offered_to, spelling_of
 from metagit_mcp.scheduling.eligibility import (
@@ -50,13 +50,13 @@ class GroupQueue:
 
     `lanes` are named by their place; one that is empty stays. `first_reasons` counts the nodes that are not ready for
     a reason of their own, by the first one; `ready_count` those ready by status and dependencies; `quiet` is the time
-    in which time alone changes none of it. `round` is what the ledger knows of its dispatches.
+    in which time alone changes none of it. `by_id` are the nodes with the status that counts; `round` is what the
+    ledger knows of its dispatches.
     """
 
     __slots__ = (
         "_ages",
         "_approvals",
-        "_by_id",
         "_dependents",
         "_filed",
         "_items",
@@ -65,6 +65,7 @@ class GroupQueue:
         "_seen",
         "_waiting",
         "approved",
+        "by_id",
         "capability_sets",
         "first_reasons",
         "graph_id",
@@ -105,7 +106,7 @@ class GroupQueue:
         # Who depends on a node; made when a node is first done.
         self._dependents: dict[str, list[str]] | None = None
         self.rules = self._rules(policy, now)
-        self._by_id = self.rules.shape.by_id
+        self.by_id = self.rules.shape.by_id
         self._take_over(policy)
         self.lanes = Lanes()
         self.first_reasons: Counter[ReasonKind] = Counter()
@@ -134,7 +135,7 @@ class GroupQueue:
         before = self.weights
         self._take_over(policy)
         if self.weights != before:
-            self.lanes.order_anew(self._by_id, self.entry)
+            self.lanes.order_anew(self.by_id, self.entry)
             self._ages = None
 
     def _rules(self, policy: SchedulePolicy, now: datetime) -> GroupRules:
@@ -184,19 +185,15 @@ class GroupQueue:
 
     def _written_at(self, node_id: str) -> str:
         """Return when a node was last changed, by its row or by the log of its Group."""
-        item = self._items.get(node_id)
+        item = self._items.get(node_id) if self.loaded.is_fed else None
         fed = None if item is None else item.fed
-        return self._by_id[node_id].updated_at if fed is None else fed.since.isoformat()
+        return self.by_id[node_id].updated_at if fed is None else fed.since.isoformat()
 
     @property
     def seen(self) -> dict[str, TaskNode]:
         """The nodes that run as their file says, and under no lease."""
         leases = self.rules.leases
         return {name: node for name, node in self._running.items() if name not in leases} if self._seen else {}
-
-    def is_guard_due(self, limit: int) -> bool:
-        """Say whether the pass-over guard may pick (scheduling.md §2)."""
-        return self.round is not None and is_guard_due(self.round, limit)
 
     @property
     def running_slots(self) -> int:
@@ -281,7 +278,7 @@ class GroupQueue:
             self._items.pop(node_id, None)
 
     def _replace(self, node_id: str, filed: TaskNode, known: TaskNode) -> None:
-        self._by_id[node_id] = known
+        self.by_id[node_id] = known
         if known is filed:
             self._filed.pop(node_id, None)
         else:

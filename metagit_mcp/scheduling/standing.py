@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from typing import NamedTuple
 
+from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.scheduling.eligibility import ReasonKind
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.tally import Tally
@@ -23,7 +24,7 @@ class Offer(NamedTuple):
     """
 
     graph_id: str
-    node_id: str
+    node: TaskNode
     micros: int
     tokens: int
     slots: int
@@ -31,16 +32,23 @@ class Offer(NamedTuple):
     passed_over: int = 0
     is_shunned: bool = False
 
+    @property
+    def node_id(self) -> str:
+        """The id of the node."""
+        return self.node.node_id
+
 
 class Standing:
     """One Group's heads that the asker may take, the heads skipped, its nodes in numbers, and its offer.
 
-    `heads` is sorted; `kinds`, `sizes` and `first` are of each lane what keeps the asker from it, how many nodes were
-    counted, and its head, where that is in `heads` or `skipped`. `is_stopped`: nothing more is given until the best
-    node, which only lacks quota, fits in.
+    `heads` is sorted; `kinds` and `first` are of each lane what keeps the asker from it, and its head, where that is in
+    `heads` or `skipped`. `is_stopped`: nothing more is given until the best node, which only lacks quota, fits in.
     """
 
     __slots__ = (
+        "_as_counted",
+        "_lanes",
+        "_uncounted",
         "counted",
         "first",
         "group",
@@ -48,9 +56,7 @@ class Standing:
         "is_stopped",
         "kinds",
         "lacking",
-        "lanes",
         "offer",
-        "sizes",
         "skipped",
         "top",
     )
@@ -61,9 +67,11 @@ class Standing:
         self.heads: list[Head] = []
         self.skipped: dict[int, Head] = {}
         self.kinds: list[ReasonKind | None] = []
-        self.sizes: list[int] = []
         self.first: list[Head | None] = []
-        self.lanes = Tally()
+        # The lanes in numbers: as what each was counted, and which are to be counted again.
+        self._lanes = Tally()
+        self._as_counted: dict[int, tuple[ReasonKind | None, int]] = {}
+        self._uncounted: set[int] = set()
         self.counted = Tally()
         self.top: Top | None = None
         self.offer: Offer | None = None
@@ -73,15 +81,16 @@ class Standing:
 
     def put_lane(self, place: int, kind: ReasonKind | None, head: Head | None, *, in_order: bool = True) -> None:
         """Take over what is true of a lane now: what keeps the asker from it, and its head."""
-        lane = self.group.lanes[place]
         if place == len(self.kinds):
             self.kinds.append(None)
-            self.sizes.append(0)
             self.first.append(None)
-        else:
-            self._drop(place)
-        self.kinds[place], self.sizes[place], self.first[place] = kind, len(lane), head
-        self.lanes.count(kind, lane.demand.slots, self.sizes[place])
+        before = self.first[place]
+        if before is not None and self.kinds[place] is not None:
+            del self.skipped[place]
+        elif before is not None:
+            del self.heads[bisect_left(self.heads, before)]
+        self.kinds[place], self.first[place] = kind, head
+        self._uncounted.add(place)
         if head is None:
             return
         if kind is not None:
@@ -91,30 +100,24 @@ class Standing:
         else:
             self.heads.append(head)
 
-    def _drop(self, place: int) -> None:
-        """Take out what was known of a lane."""
-        kind, head = self.kinds[place], self.first[place]
-        self.lanes.count(kind, self.group.lanes[place].demand.slots, -self.sizes[place])
-        if head is None:
-            return
-        if kind is not None:
-            del self.skipped[place]
-        else:
-            del self.heads[bisect_left(self.heads, head)]
-
     def width(self, head: Head) -> int:
         """Return the slots that a head needs."""
         return self.group.lanes[head[4]].demand.slots
 
     def make_offer(self, drain_limit: int, guarded: Head | None, passed_over: int) -> None:
         """Work out anew what the Group would give; `guarded` is what the guard picks, where it does."""
-        self.is_stopped, self.lacking = False, None
-        self.offer = self._offer(drain_limit, guarded, passed_over) if self.heads else None
-
-    def _offer(self, drain_limit: int, guarded: Head | None, passed_over: int) -> Offer | None:
+        self.is_stopped, self.lacking, self.offer = False, None, None
+        if not self.heads:
+            return
         head = self.heads[0] if guarded is None else guarded
-        free = self.quota_left
-        if free is not None and self.width(head) > free:
+        if self.group.quota is None:
+            self.offer = self.offered(head, passed_over)
+        else:
+            self.offer = self._within(self.group.quota - self.group.running_slots, drain_limit, head, passed_over)
+
+    def _within(self, free: int, drain_limit: int, head: Head, passed_over: int) -> Offer | None:
+        """Return what the Group would give of what its quota leaves; `head` is what it would give without one."""
+        if self.width(head) > free:
             self.lacking, known = head[3], self.group.round
             starts = known.lacking_starts if known is not None and known.lacking == self.lacking else 0
             self.is_stopped = starts >= drain_limit
@@ -127,7 +130,9 @@ class Standing:
     def offered(self, head: Head, passed_over: int = 0) -> Offer:
         """Return one of the heads as an offer."""
         is_shunned, negative, tokens, node_id, place = head
-        return Offer(self.group.graph_id, node_id, -negative, tokens, self.width(head), place, passed_over, is_shunned)
+        group = self.group
+        node, slots = group.by_id[node_id], group.lanes[place].demand.slots
+        return Offer(group.graph_id, node, -negative, tokens, slots, place, passed_over, is_shunned)
 
     @property
     def quota_left(self) -> int | None:
@@ -137,8 +142,9 @@ class Standing:
 
     def tally(self) -> Tally:
         """Return the Group in numbers: lanes, nodes that are not in a lane, and what the quota leaves no room for."""
+        self._count_up()
         group, found, free = self.group, Tally(), self.quota_left
-        found.add(self.lanes, 1)
+        found.add(self._lanes, 1)
         found.ready = group.ready_count
         for kind, nodes in group.first_reasons.items():
             found.not_eligible[kind] += nodes
@@ -146,3 +152,13 @@ class Standing:
             for width in [width for width in found.fitting if width > free or self.is_stopped]:
                 found.not_eligible["group_quota"] += found.fitting.pop(width)
         return found
+
+    def _count_up(self) -> None:
+        """Count again the lanes that were put since."""
+        for place in self._uncounted:
+            lane, before = self.group.lanes[place], self._as_counted.get(place)
+            if before is not None:
+                self._lanes.count(before[0], lane.demand.slots, -before[1])
+            kind, nodes = self._as_counted[place] = self.kinds[place], len(lane)
+            self._lanes.count(kind, lane.demand.slots, nodes)
+        self._uncounted.clear()

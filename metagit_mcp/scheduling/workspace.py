@@ -116,7 +116,7 @@ class WorkspaceQueue:
             if group is not None:
                 group.weigh(self.snapshot.policy)
                 for moment in self._moments.values():
-                    moment.mark(graph_id, range(len(group.lanes)))
+                    moment.mark(graph_id, range(len(group.lanes)), is_judged=False)
         if graph_ids:
             self._is_fair = any(group.weights.fairness for group in self.groups.values())
 
@@ -257,7 +257,7 @@ class WorkspaceQueue:
         self._observed += group.observed_slots - observed
         self._note_seen(graph_id)
         for moment in self._moments.values():
-            moment.mark(graph_id, places)
+            moment.mark(graph_id, places, is_judged=True)
         if group.quiet is not quiet:
             self.quiet = quiet_between([*self.quiet.bounds(), *group.quiet.bounds()], self.now)
         if named != group.lanes.named.keys():
@@ -277,7 +277,7 @@ class WorkspaceQueue:
             for graph_id in set(self._needing.that_feel(*seen)) & self.groups.keys():
                 felt = set(self.groups[graph_id].lanes.needs.that_feel(*seen))
                 if felt:
-                    moment.mark(graph_id, felt)
+                    moment.mark(graph_id, felt, is_judged=False)
 
     # --- what is kept
 
@@ -330,9 +330,9 @@ class WorkspaceQueue:
         satisfied = self.satisfied_by(asker)
         moment = self._kept_moment("", satisfied, ())
         found = self._orders.get(satisfied)
-        if found is None or found.moment is not moment or found.is_overtaken(self.snapshot.work):
+        if found is None or found.moment is not moment or not found.follow(self.snapshot.work):
             found = self._orders[satisfied] = FairOrder(satisfied, moment, self.snapshot.policy, self.snapshot.work)
-        return found.follow(self.snapshot.work)
+        return found
 
     def saved_orders(self) -> Callable[[], None]:
         """Return what brings the orders of all pools back: what is only tried out may make others."""

@@ -274,9 +274,9 @@ def test_a_start_is_followed_at_the_cost_of_its_group(monkeypatch: pytest.Monkey
     looked: list[str] = []
     real = FairOrder._key  # noqa: SLF001 - what is counted is the work, not the answer
 
-    def counted(self: FairOrder, graph_id: str, offer: Offer) -> Any:  # noqa: ANN401 - as it is
-        looked.append(graph_id)
-        return real(self, graph_id, offer)
+    def counted(self: FairOrder, offer: Offer) -> Any:  # noqa: ANN401 - as it is
+        looked.append(offer.graph_id)
+        return real(self, offer)
 
     monkeypatch.setattr(FairOrder, "_key", counted)
     assert played.claims(4) == [f"g00{number}/n00" for number in range(2, 6)]

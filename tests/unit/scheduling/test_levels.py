@@ -214,6 +214,16 @@ def test_what_was_told_is_not_told_again() -> None:
     assert level.change().flows == {"a": tag(2, charged=True)}
 
 
+def test_a_small_level_sees_by_itself_what_others_told() -> None:
+    """A flow may be charged, or be eligible elsewhere, though nobody here looked at it."""
+    level = LevelNow("", 0, known_as(), enters_behind=False, is_running=lambda: True, is_small=True)
+    level.put("a", 1)
+    known = known_as(virtual=5, a=tag(9, eligible=True, charged=True), b=tag(6, eligible=True, charged=True))
+    assert level.follow(known)
+    assert units(level) == {"a": 9}
+    assert level.change().flows == {"b": tag(6, charged=True)}
+
+
 def test_what_is_tried_out_is_taken_back_whole() -> None:
     known = known_as(virtual=5, a=tag(6, eligible=True, charged=True))
     level = level_over(known)

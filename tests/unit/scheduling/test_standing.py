@@ -36,7 +36,8 @@ def test_an_offer_says_what_would_be_given() -> None:
     queue = queue_over(*nodes, surroundings=around(merges={"p/b": 9}))
     standing = queue.moment(ANYONE).standing("g")
     # 0.25 · 1000/1007 and 0.2 · 7/1000.
-    assert standing.offer == Offer("g", "a", 248_262 + 1_400, 7, 2, 0)
+    assert standing.offer == Offer("g", nodes[0], 248_262 + 1_400, 7, 2, 0)
+    assert standing.offer.node_id == "a"
     assert (standing.lacking, standing.is_stopped) == (None, False)
 
 
