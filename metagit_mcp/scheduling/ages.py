@@ -29,6 +29,7 @@ class Ages:
         "_new",
         "_numbered",
         "_places",
+        "_shown",
         "_told",
         "_written_at",
         "round",
@@ -48,6 +49,8 @@ class Ages:
         # Ready nodes without an age, the oldest rows first: whatever arrives later, each gets its age in its turn.
         # Made at the first start.
         self._new: list[_New] | None = None
+        # Those of them that the last start was to make known, which may yet not have come about.
+        self._shown: list[_New] = []
         # The newest that were new until a start made them known.
         self._admitted: list[_New] = []
         self._left: set[str] = set()
@@ -169,18 +172,20 @@ class Ages:
         if self._new is None:
             self._new = [(self._written_at(entry[2]), entry) for entry in entries() if entry[2] not in ages]
             heapify(self._new)
+            self._shown.clear()
+        for each in self._shown:
+            if each[1][2] in ages:
+                self._admitted.append(each)
+            else:
+                heappush(self._new, each)
         while self._new and len(found) < most:
             each = heappop(self._new)
             name = each[1][2]
-            if name in ages:
-                self._admitted.append(each)
-            elif name in self._places:
+            if name in self._places and name not in ages:
                 # It may have come twice.
                 found.setdefault(name, each)
         del self._admitted[: -_ADMITTED_KEPT - 1]
-        # They stay until the ledger knows them: a start may yet not come about.
-        for each in found.values():
-            heappush(self._new, each)
+        self._shown = list(found.values())
         return (*sorted(self._back), *(entry[2] for entry in sorted(entry for _, entry in found.values())))
 
     def left(self) -> tuple[str, ...]:

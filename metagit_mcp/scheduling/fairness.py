@@ -4,7 +4,6 @@ Classes are the flows of the root, Groups those of their class. Everything here 
 and what each Group would give the pool; a pick changes nothing until its start is an event.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -67,7 +66,7 @@ class FairOrder:
             )
             for name in CLASSES
         }
-        self._eligible: Counter[str] = Counter()
+        self._eligible: dict[str, int] = dict.fromkeys(CLASSES, 0)
         self._class_of: dict[str, str] = {}
         # Groups known in a level that are in another class, or have no file any more.
         self._gone: dict[str, set[str]] = {name: set() for name in CLASSES}
@@ -90,7 +89,8 @@ class FairOrder:
         # A lease that ended may have been charged to a class that none of the Groups at hand is in.
         self._root.follow(known.get(ROOT))
         for name, level in self._classes.items():
-            if level.follow(known.get(name)) and self._gone[name]:
+            is_used = name in known or self._eligible[name]
+            if is_used and level.follow(known.get(name)) and self._gone[name]:
                 self._gone[name] &= self._known_in(name).keys()
         self._look_at(self.moment.take_changed())
         return True
@@ -326,7 +326,7 @@ class FairOrder:
         """Return what brings everything back to where it is now."""
         levels = [self._root.saved(), *(level.saved() for level in self._classes.values())]
         work, known, origin = self._work, self._known, self._origin
-        eligible, class_by_group = self._eligible.copy(), dict(self._class_of)
+        eligible, class_by_group = dict(self._eligible), dict(self._class_of)
         gone = {name: set(each) for name, each in self._gone.items()}
 
         def restore() -> None:

@@ -68,6 +68,8 @@ class Flows:
         self._known[name] = (tag, key)
         names = self._at.get(tag)
         if names is None:
+            if not self._tags:
+                self._bound = tag + self._window
             names = self._at[tag] = set()
             insort(self._tags, tag)
         names.add(name)

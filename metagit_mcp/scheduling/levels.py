@@ -59,8 +59,8 @@ class LevelNow:
         self._now: dict[str, tuple[int, Key, bool]] = {}
         self._untold = {name for name, flow in self._known.flows.items() if flow.eligible}
         self._is_running = is_running
-        # Whether V goes as far as any tag: None where no flow is eligible, and whoever comes first finds out.
-        self._is_idle: bool | None = not (self._known.eligible or is_running())
+        # Whether nothing was eligible or runs; None: no tag of an eligible flow depends on it.
+        self._is_idle: bool | None = None
 
     def follow(self, known: Level | None) -> bool:
         """Take over what the ledger says of the level; say whether it is something new.
@@ -69,12 +69,10 @@ class LevelNow:
         """
         known = known or _NONE
         is_same, was_idle = known is self._known, self._is_idle
-        if is_same and (known.eligible or not self._now):
-            # What runs counts for none of the tags.
-            self._is_idle = False if known.eligible else None
+        if is_same and (known.eligible or was_idle is None):
             return False
-        self._known, self._is_idle = known, not (known.eligible or self._is_running())
-        is_alike = self._is_idle == was_idle
+        self._known, self._is_idle = known, None
+        is_alike = was_idle is None or self._is_idle_now() == was_idle
         if is_same and is_alike:
             return False
         anew = set(self._untold) if is_alike else self._untold | self._now.keys()
@@ -104,9 +102,11 @@ class LevelNow:
         return max(self._known.virtual, self._known.top) if self._is_idle_now() else self._known.virtual
 
     def _is_idle_now(self) -> bool:
-        if self._is_idle is None:
-            self._is_idle = not (self._known.eligible or self._is_running())
-        return self._is_idle
+        if self._is_idle is not None:
+            return self._is_idle
+        is_idle = not (self._known.eligible or self._is_running())
+        self._is_idle = is_idle if self._now else None
+        return is_idle
 
     def put(self, name: str, weight: int | None, key: Key = None, *, is_moved: bool = False) -> None:
         """Say that a flow is eligible now, with its weight and key, or (no weight) that it is not.
@@ -116,6 +116,7 @@ class LevelNow:
         known = self._known.flows.get(name)
         if weight is None:
             self._now.pop(name, None)
+            self._is_idle = self._is_idle if self._now else None
             self.flows.remove(name)
             is_news = known is not None and known.eligible
         else:
