@@ -4,11 +4,11 @@ scheduling.md §3 rules 4 and 7, and §6 where no slot is free.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from metagit_mcp.domain.share_events import PoolRested, PreemptionRequested, ShareEvent, SlotsHeld
 from metagit_mcp.domain.shares import Hold
 from metagit_mcp.domain.tasks import TaskNode
-from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.fairness import FairOrder
 from metagit_mcp.scheduling.preempt import preemption_for
 from metagit_mcp.scheduling.snapshot import Asker
@@ -17,8 +17,7 @@ from metagit_mcp.scheduling.waited_for import offer_of_hold
 from metagit_mcp.scheduling.workspace import WorkspaceQueue
 
 
-@value
-class Pick:
+class Pick(NamedTuple):
     """One node of a plan with its exact score in micros.
 
     `passed_over` is not 0 where the guard picked it, and `is_turn` says that it was its Group's turn in a pool.
@@ -31,8 +30,7 @@ class Pick:
     is_turn: bool = False
 
 
-@value
-class Choice:
+class Choice(NamedTuple):
     """What an ask gets, and what a claim lets happen before it: slots are held, or somebody is asked to pause."""
 
     pick: Pick | None = None
@@ -49,7 +47,7 @@ def choose(queue: WorkspaceQueue, asker: Asker, graph_id: str | None = None) -> 
     if offer is not None and ask.is_too_wide(offer):
         # 7. It keeps its place: its Group is set aside for this ask, and slots are kept for it.
         held = SlotsHeld(at=queue.now, graph_id=offer.graph_id, node_id=offer.node_id, slots=offer.slots)
-        ask.hold = Hold(graph_id=offer.graph_id, node_id=offer.node_id, slots=offer.slots, at=queue.now)
+        ask.wait(Hold(graph_id=offer.graph_id, node_id=offer.node_id, slots=offer.slots, at=queue.now))
         offer = ask.first()
     if offer is None and held is None:
         return Choice(events=tuple(ask.rested()))
@@ -80,7 +78,7 @@ def _request(queue: WorkspaceQueue, asker: Asker, free: int) -> PreemptionReques
 class _Ask:
     """One ask: the free slots (None: no limit), and the hold that stands, or that it is about to make."""
 
-    __slots__ = ("_asker", "_graph_id", "_moment", "_order", "_queue", "_takes_shunned", "free", "hold")
+    __slots__ = ("_as_anybody", "_asker", "_graph_id", "_moment", "_order", "_queue", "_takes_shunned", "free", "hold")
 
     def __init__(self, queue: WorkspaceQueue, asker: Asker, graph_id: str | None) -> None:
         self._queue, self._asker, self._graph_id = queue, asker, graph_id
@@ -91,14 +89,21 @@ class _Ask:
         self._takes_shunned = True
         is_fair = graph_id is None and queue.snapshot.policy.ordering == "fair"
         self._order = queue.order(asker) if is_fair else None
+        # The same, where anybody of the pool would get the same: nothing is held, and nothing is the asker's own.
+        is_anybody = self._order is not None and self.hold is None and self._moment is self._order.moment
+        self._as_anybody = self._order if is_anybody else None
+
+    def wait(self, hold: Hold) -> None:
+        """Set the Group of a wide node aside."""
+        self.hold, self._as_anybody = hold, None
 
     def is_too_wide(self, offer: Offer) -> bool:
         return self.free is not None and offer.slots > self.free
 
     def first(self) -> Offer | None:
         """Return what comes first of what may be started, or, while nothing is held, may be waited for."""
-        if self._order is not None and self.hold is None and self._moment is self._order.moment:
-            return self._order.next()
+        if self._as_anybody is not None:
+            return self._as_anybody.next()
         if not self._queue.is_named(self._asker.agent_id):
             return self._first()
         # What the asker gave back comes after all else that it may take (work.md §1, release).
@@ -154,11 +159,11 @@ class _Ask:
         return offer.is_shunned and not self._takes_shunned
 
     def pick(self, offer: Offer) -> Pick:
-        is_turn = self._order is not None and self._order.is_eligible(offer.graph_id)
-        if self._order is not None and self._moment is not self._order.moment:
+        is_turn = self._as_anybody is not None
+        if self._order is not None and not is_turn and self._order.is_eligible(offer.graph_id):
             # What the asker owns is no turn of its Group.
             group = self._moment.groups[offer.graph_id]
-            is_turn = is_turn and group.lanes[offer.place].demand.owner is None
+            is_turn = group.lanes[offer.place].demand.owner is None
         return Pick(
             graph_id=offer.graph_id,
             node=offer.node,

@@ -60,22 +60,30 @@ class Flows:
 
     def put(self, name: str, tag: int, key: Key) -> None:
         """Put a flow in, or move it."""
-        before = self._known.get(name)
-        if before == (tag, key):
+        before, others = self._known.get(name), len(self._known)
+        if before is not None:
+            if before == (tag, key):
+                return
+            others -= 1
+        if not others:
+            self._put_alone(name, tag, key)
             return
         if before is not None:
             self._take_out(name, *before)
         self._known[name] = (tag, key)
         names = self._at.get(tag)
         if names is None:
-            if not self._tags:
-                self._bound = tag + self._window
             names = self._at[tag] = set()
             insort(self._tags, tag)
         names.add(name)
         if tag <= self._bound:
             insort(self._within, (key, tag, name))
         self._move_window()
+
+    def _put_alone(self, name: str, tag: int, key: Key) -> None:
+        """Put in the only flow that there is, as the class is of which all Groups are."""
+        self._known, self._at, self._tags = {name: (tag, key)}, {tag: {name}}, [tag]
+        self._bound, self._within = tag + self._window, [(key, tag, name)]
 
     def remove(self, name: str) -> None:
         """Take a flow out, if it is there."""

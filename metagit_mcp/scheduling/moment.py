@@ -296,7 +296,8 @@ class Moment:
 
     def offer(self, graph_id: str) -> Offer | None:
         """Return what a Group would give, if it would give anything."""
-        return self.standing(graph_id).offer if graph_id in self.groups else None
+        is_there = graph_id in self._standings or graph_id in self.groups
+        return self.standing(graph_id).offer if is_there else None
 
     def tops(self) -> Sequence[Top]:
         """Return the best head of each Group, in order."""
