@@ -4,23 +4,23 @@ Both envelopes are read: that of the protocol's schema, and the one in which its
 with the same content the digest is the same, whatever the order of their keys, their white space and their escapes.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from metagit_mcp.domain import group_facts as facts
 from metagit_mcp.domain.group_facts import GroupFact
 from metagit_mcp.domain.value import value
+from metagit_mcp.errors import SchemaMismatch
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.group_contracts import budget_of, contract_of
-from metagit_mcp.wire.group_fields import MOST, Part, is_fed_id, is_kind, refuse_field
+from metagit_mcp.wire.group_fields import Part, is_fed_id, is_kind
+from metagit_mcp.wire.group_texts import canonical
 
-LONGEST_EVENT: Final = 64 * 1024
 _VERSION: Final = "0.1"
 _KEY_SIZE: Final = 16
 
@@ -31,7 +31,7 @@ class GroupEvent:
 
     `digest` (16 bytes) is that of all of its content. A whole number is the same however it is written (`1`, `1.0`,
     `1e0`), up to 2**53. `event_key` (16 bytes) is that of its id. `body` is its JSON, from which `read_group_event`
-    makes the same Event; `record` is what stands in it.
+    makes the same Event; `told` is what `fact_of` returns, if that was read with it.
     """
 
     event_id: str
@@ -42,7 +42,13 @@ class GroupEvent:
     digest: bytes
     event_key: bytes
     body: bytes
-    record: Json = field(compare=False, repr=False)
+    told: GroupFact | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def record(self) -> Json:
+        """What stands in its JSON."""
+        record: Json = from_json(self.body)
+        return record
 
 
 def read_group_event(given: bytes | str | Json) -> GroupEvent:
@@ -51,7 +57,7 @@ def read_group_event(given: bytes | str | Json) -> GroupEvent:
     Raises:
         SchemaMismatch: it is no Event of a Group, or needs an extension that is not known here (K12).
     """
-    record, body = _canonical(given)
+    record, body = canonical(given)
     event = Part(record, record)
     kind = event.text("kind")
     if kind not in _READERS and not is_kind(kind):
@@ -59,18 +65,21 @@ def read_group_event(given: bytes | str | Json) -> GroupEvent:
     if record.get("protocolVersion") != _VERSION:
         event.refuse("protocolVersion", f"must be {_VERSION}")
     event.refuse_extensions()
-    event.part("payload")
+    payload = event.part("payload")
     event_id = event.named(event.either("eventId", "id"))
+    group_id = event.named("groupId")
+    sequence = event.whole("sequence", least=1)
+    at = event.instant("occurredAt")
     return GroupEvent(
         event_id=event_id,
-        group_id=event.named("groupId"),
-        sequence=event.whole("sequence", least=1),
+        group_id=group_id,
+        sequence=sequence,
         kind=kind,
-        at=event.instant("occurredAt"),
+        at=at,
         digest=blake2b(body, digest_size=_KEY_SIZE).digest(),
         event_key=blake2b(event_id.encode(), digest_size=_KEY_SIZE).digest(),
         body=body,
-        record=record,
+        told=_told_already(event, payload, kind, sequence, at),
     )
 
 
@@ -80,12 +89,23 @@ def fact_of(event: GroupEvent) -> GroupFact | None:
     Raises:
         SchemaMismatch: a field of its payload is not as its kind asks.
     """
-    reader = _READERS.get(event.kind)
-    if reader is None:
+    if event.told is not None or event.kind not in _READERS:
+        return event.told
+    whole = Part(event.record, event.record)
+    return _told(whole, whole.part("payload"), event.kind, event.sequence, event.at)
+
+
+def _told_already(event: Part, payload: Part, kind: str, sequence: int, at: datetime) -> GroupFact | None:
+    """Read what is told while the object is at hand; what is wrong with it is said by whoever asks for it."""
+    try:
+        return _told(event, payload, kind, sequence, at)
+    except SchemaMismatch:
         return None
-    record = event.record
-    payload = Part(record["payload"], record, "payload/")
-    return reader(payload, {"sequence": event.sequence, "at": event.at, "cause": _cause(Part(record, record))})
+
+
+def _told(event: Part, payload: Part, kind: str, sequence: int, at: datetime) -> GroupFact | None:
+    reader = _READERS.get(kind)
+    return None if reader is None else reader(payload, {"sequence": sequence, "at": at, "cause": _cause(event)})
 
 
 def _cause(event: Part) -> str:
@@ -96,89 +116,6 @@ def _cause(event: Part) -> str:
     else:
         said = cause.text("id") if cause.text("type") == "command" else None
     return said if said is not None and is_fed_id(said) else ""
-
-
-# --- one text for one content ----------------------------------------------------------------------------------------
-
-_written: Final = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False
-).encode
-
-
-def _canonical(given: bytes | str | Json) -> tuple[Json, bytes]:
-    """Return the object that was given, and the one text that its content has."""
-    try:
-        if isinstance(given, dict):
-            record, body = _with_plain_numbers(from_json(_bounded(_written(given).encode())))
-        else:
-            raw = _bounded(given.encode() if isinstance(given, str) else given)
-            record, body = _with_plain_numbers(from_json(raw, allow_inf_nan=False))
-            # Of a key that stands there twice the reader keeps the last, so a colon is missing; only one that was
-            # written as an escape could make up for it.
-            if raw != body and (raw.count(b":") != body.count(b":") or (b"\\" in raw and b"\\u003" in raw)):
-                json.loads(raw, object_pairs_hook=_without_twins)
-    except (TypeError, ValueError, RecursionError) as error:
-        _refuse_text(error)
-    return record, _bounded(body)
-
-
-def _with_plain_numbers(record: object) -> tuple[Json, bytes]:
-    """Return the object with each whole number written as such, and its text."""
-    if type(record) is not dict:
-        refuse_field({}, "event", "must be a JSON object")
-    if _is_in_order(record):
-        # The very text that `_written` makes, in a quarter of the time.
-        return record, to_json(record)
-    text = _written(record)
-    if ".0" in text and (".0," in text or ".0}" in text or ".0]" in text):
-        record = {name: _plain(each) for name, each in record.items()}
-        text = _written(record)
-    return record, text.encode()
-
-
-_WALKED: Final = frozenset({dict, list, float})
-
-
-def _is_in_order(record: Json) -> bool:
-    """Say whether the keys of each object stand in their order, and no number is a float: so most logs are written."""
-    parts: list[Any] = [record]
-    for part in parts:
-        if type(part) is float or (type(part) is dict and list(part) != sorted(part)):
-            return False
-        for each in part.values() if type(part) is dict else part:
-            if type(each) in _WALKED:
-                parts.append(each)  # noqa: PERF401 - an inner function for each part takes longer
-    return True
-
-
-def _plain(item: object) -> object:
-    # Up to 2**53 each whole number is another one as a float, too.
-    if type(item) is float:
-        return int(item) if item.is_integer() and abs(item) <= MOST else item
-    if type(item) is dict:
-        return {name: _plain(each) for name, each in item.items()}
-    return [_plain(each) for each in item] if type(item) is list else item
-
-
-def _bounded(raw: bytes) -> bytes:
-    if len(raw) > LONGEST_EVENT:
-        refuse_field({}, "event", f"must be at most {LONGEST_EVENT} bytes of JSON")
-    return raw
-
-
-def _without_twins(pairs: list[tuple[str, object]]) -> Json:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError("an object has the same key twice")
-    return record
-
-
-def _refuse_text(error: Exception) -> NoReturn:
-    """Refuse what is no JSON to everybody; what the readers say of it holds none of the content."""
-    if isinstance(error, UnicodeError):
-        refuse_field({}, "event", "must not hold half of a character (a lone surrogate)")
-    known = str(error).partition(";")[0] if type(error) is ValueError else "nested too deeply, or of other values"
-    refuse_field({}, "event", f"must be JSON: {known}")
 
 
 # --- what each kind tells --------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from metagit_mcp.errors import SchemaMismatch
 from metagit_mcp.wire.codec import Json
 
 MOST: Final = 2**53
-_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,255}\Z")
+_is_id: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,255}\Z").match
 _KIND: Final = re.compile(r"(?=.{1,160}\Z)[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_-]*)+\Z")
-_INSTANT: Final = re.compile(
+_is_instant: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})\Z"
-)
+).match
 _WHAT_AN_ID_IS: Final = (
     "must be at most 256 letters, digits and '_', '.', ':', '/', '@', '-', the first a letter, digit or '_'"
 )
@@ -25,7 +25,7 @@ KNOWN_EXTENSIONS: Final = frozenset({"urn:missionweaveprotocol:extension:bounded
 
 def is_fed_id(text: object) -> bool:
     """Say whether something may name a thing of a Group that is fed by Events (interfaces.md §1)."""
-    return type(text) is str and _ID.match(text) is not None
+    return type(text) is str and _is_id(text) is not None
 
 
 def is_kind(text: object) -> bool:
@@ -88,7 +88,7 @@ class Part:
     def named(self, name: str) -> str:
         """Return an id that must be there."""
         given = self.record.get(name)
-        if type(given) is not str or _ID.match(given) is None:
+        if type(given) is not str or _is_id(given) is None:
             self.refuse(name, "is required" if given is None else _WHAT_AN_ID_IS)
         return given
 
@@ -140,10 +140,11 @@ class Part:
     def instant(self, name: str) -> datetime:
         """Return an instant that must be there, in UTC; what is smaller than a microsecond is cut off."""
         given = self.record.get(name)
-        if type(given) is not str or _INSTANT.match(given) is None:
+        if type(given) is not str or _is_instant(given) is None:
             self.refuse(name, "is required" if given is None else _WHAT_AN_INSTANT_IS)
         try:
-            return datetime.fromisoformat(given.upper()).astimezone(UTC)
+            at = datetime.fromisoformat(given.upper())
+            return at if at.tzinfo is UTC else at.astimezone(UTC)
         except (ValueError, OverflowError):
             self.refuse(name, _WHAT_AN_INSTANT_IS)
 

@@ -79,7 +79,7 @@ def deliver_command(
     """
     from metagit_mcp.interfaces.cli.delivering import Delivery
     from metagit_mcp.interfaces.cli.event_lines import EventLines
-    from metagit_mcp.wire.group_events import LONGEST_EVENT
+    from metagit_mcp.wire.group_texts import LONGEST_EVENT
 
     named = group_id_from(group_id)
     with closing(EventLines(file, LONGEST_EVENT, follows=follow)) as lines:

@@ -55,7 +55,6 @@ def test_the_envelope_of_the_wire_is_read() -> None:
         digest=read.digest,
         event_key=read.event_key,
         body=read.body,
-        record={},
     )
     assert fact_of(read) == facts.WorkBegun(
         sequence=9,

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metagit_mcp.errors import MetagitError, SchemaMismatch
-from metagit_mcp.wire.group_events import LONGEST_EVENT, fact_of, read_group_event
+from metagit_mcp.wire.group_events import fact_of, read_group_event
+from metagit_mcp.wire.group_texts import LONGEST_EVENT
 from tests.groups.real_events import LINES, REAL, SAMPLES, refusal, sample
 
 Json = dict[str, Any]
