@@ -61,13 +61,15 @@ def deliver(turn: Turn, group_id: str, events: Sequence[GroupEvent], log: LogSee
     log = log or (LogSeen() if feed is None else LogSeen(first=feed.first, filtered=feed.filtered))
     cursor = _cursor(feed, log)
     inbox = turn.inbox(group_id)
-    fresh = _fresh(inbox, events, cursor)
+    entries = [_entry(event) for event in events]
+    fresh = _fresh(inbox, events, entries, cursor)
     # Read before anything happens: one that cannot be read takes nothing with it.
     told = {event.sequence: fact_of(event) for event in fresh.values()}
     run, rest = _in_order(inbox, fresh, cursor, filtered=log.filtered)
     _refuse_too_much(inbox, group_id, [event for event in run if event.sequence not in told], rest)
     facts = [told[event.sequence] if event.sequence in told else fact_of(event) for event in run]
-    inbox.put([_entry(event) for event in run if event.sequence in told])
+    new = {entry.sequence: entry for entry in entries}
+    inbox.put([new[event.sequence] for event in run if event.sequence in told])
     inbox.put([_entry(event, event.body) for event in rest])
     reached = run[-1].sequence if run else cursor
     inbox.applied(reached)
@@ -135,10 +137,16 @@ def _cursor(feed: Feed | None, log: LogSeen) -> int:
     return feed.cursor
 
 
-def _fresh(inbox: GroupInbox, events: Sequence[GroupEvent], cursor: int) -> dict[int, GroupEvent]:
+def _fresh(
+    inbox: GroupInbox, events: Sequence[GroupEvent], entries: Sequence[InboxEntry], cursor: int
+) -> dict[int, GroupEvent]:
     """Return the Events that were never delivered, by their place."""
-    fresh: dict[int, GroupEvent] = {}
-    known = {entry.sequence: entry for entry in inbox.known([_entry(event) for event in events])}
+    known = {entry.sequence: entry for entry in inbox.known(entries)}
+    fresh = {event.sequence: event for event in events if event.sequence > cursor}
+    if not known and len({event.event_key for event in fresh.values()}) == len(fresh) == len(events):
+        # Each is another one at another place, and all are to come: so most deliveries are.
+        return fresh
+    fresh.clear()
     places = {entry.event_key: entry.sequence for entry in known.values()}
     for event in events:
         before = known.get(event.sequence) or (_entry(again) if (again := fresh.get(event.sequence)) else None)

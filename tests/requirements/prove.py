@@ -163,7 +163,7 @@ BREAKS = (
     Break(
         "K1",
         "application/deliveries.py",
-        "known = {entry.sequence: entry for entry in inbox.known([_entry(event) for event in events])}",
+        "known = {entry.sequence: entry for entry in inbox.known(entries)}",
         "known: dict[int, InboxEntry] = {}",
     ),
     Break(

@@ -41,8 +41,17 @@ class SqliteInbox:
     def put(self, entries: Sequence[InboxEntry]) -> None:
         """Add entries."""
         group = self._number()
-        self._put("put_entry", ((group, each.sequence, each.event_key, each.digest) for each in entries))
-        self._put("put_held", ((group, each.sequence, each.body) for each in entries if each.body))
+        self._rows(
+            "put_entries",
+            group=group,
+            sequences=json.dumps([each.sequence for each in entries]),
+            keys=b"".join([each.event_key for each in entries]),
+            digests=b"".join([each.digest for each in entries]),
+            width=_KEY_BYTES,
+        )
+        held = [(group, each.sequence, each.body) for each in entries if each.body]
+        with self._open() as connection:
+            connection.executemany(statement("put_held"), held)
 
     def held(self, after: int, limit: int, *, over_gaps: bool = False) -> Sequence[InboxEntry]:
         """Return the held entries that follow; what lies beyond a gap is not read, unless it is asked for."""
@@ -68,10 +77,6 @@ class SqliteInbox:
         rows = self._rows("inbox_group") or self._rows("add_inbox_group")
         number: int = rows[0][0]
         return number
-
-    def _put(self, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        with self._open() as connection:
-            connection.executemany(statement(name), rows)
 
     def _rows(self, name: str, **values: object) -> Rows:
         with self._open() as connection:

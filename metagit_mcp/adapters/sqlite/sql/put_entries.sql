@@ -1,0 +1,4 @@
+-- Keys and digests come as runs of bytes: 1,000 entries are then one statement.
+INSERT INTO inbox_entry (group_number, sequence, event_key, digest)
+SELECT :group, value, substr(:keys, key * :width + 1, :width), substr(:digests, key * :width + 1, :width)
+FROM json_each(:sequences);

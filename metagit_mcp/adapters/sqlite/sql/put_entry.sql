@@ -1,1 +1,0 @@
-INSERT INTO inbox_entry (group_number, sequence, event_key, digest) VALUES (?, ?, ?, ?);
