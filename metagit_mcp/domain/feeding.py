@@ -85,8 +85,8 @@ def _evolve_item(state: LedgerState, group_id: str, fact: Any) -> None:  # noqa:
     item = state.item((group_id, fact.node_id))
     if item is None or item.fed is None:
         return
-    fed = _ON_ITEM[type(fact)](item.fed, fact)
-    _settle(state, group_id, item, changed(fed, since=fact.at), fact)
+    fields = _ON_ITEM[type(fact)](item.fed, fact)
+    _settle(state, group_id, item, changed(item.fed, since=fact.at, **fields), fact)
 
 
 def _settle(state: LedgerState, group_id: str, item: WorkItem, fed: FedItem, fact: GroupFact) -> None:
@@ -138,34 +138,36 @@ def as_told(item: WorkItem, fed: FedItem) -> WorkItem:
     )
 
 
-def _fenced(fed: FedItem, to: FedState, note: str = "") -> FedItem:
-    """Return the item in another state, with nobody as its owner."""
-    return changed(
-        fed,
-        state=to,
-        ownership_epoch=fed.ownership_epoch + (fed.owner is not None),
-        owner=None,
-        until=None,
-        lease_id=None,
-        lease_until=None,
-        offer=None,
-        approved_until=None,
-        note=note,
-    )
+# Each of these returns the fields that a fact changes: an item is copied once.
+_Fields = dict[str, Any]
 
 
-def _unleased(fed: FedItem, to: FedState, **fields: Any) -> FedItem:  # noqa: ANN401 - any fields of the item
-    """Return the item in another state, still its owner's, with no Execution Lease."""
-    return changed(fed, state=to, lease_id=None, lease_until=None, **fields)
+def _fenced(fed: FedItem, to: FedState, note: str = "") -> _Fields:
+    """Put the item into another state, with nobody as its owner."""
+    return {
+        "state": to,
+        "ownership_epoch": fed.ownership_epoch + (fed.owner is not None),
+        "owner": None,
+        "until": None,
+        "lease_id": None,
+        "lease_until": None,
+        "offer": None,
+        "approved_until": None,
+        "note": note,
+    }
 
 
-def _offered(fed: FedItem, fact: WorkOffered) -> FedItem:
-    return changed(_fenced(fed, "offered"), offer=Offer(candidates=fact.candidates, until=fact.until))
+def _unleased(to: FedState, **fields: Any) -> _Fields:  # noqa: ANN401 - any fields of the item
+    """Put the item into another state, still its owner's, with no Execution Lease."""
+    return {"state": to, "lease_id": None, "lease_until": None, **fields}
 
 
-def _accepted(fed: FedItem, fact: OfferAccepted) -> FedItem:
+def _offered(fed: FedItem, fact: WorkOffered) -> _Fields:
+    return {**_fenced(fed, "offered"), "offer": Offer(candidates=fact.candidates, until=fact.until)}
+
+
+def _accepted(_: FedItem, fact: OfferAccepted) -> _Fields:
     return _unleased(
-        fed,
         "queued",
         owner=fact.agent_id,
         ownership_epoch=fact.ownership_epoch,
@@ -176,78 +178,75 @@ def _accepted(fed: FedItem, fact: OfferAccepted) -> FedItem:
     )
 
 
-def _begun(fed: FedItem, fact: WorkBegun) -> FedItem:
-    until = fact.until if fed.until is None else max(fed.until, fact.until)
-    return changed(
-        fed,
-        state="active",
-        owner=fact.agent_id,
-        ownership_epoch=fact.ownership_epoch,
-        session_epoch=fact.session_epoch,
-        lease_id=fact.lease_id,
-        lease_until=fact.until,
-        until=until,
-        note="",
-    )
+def _begun(fed: FedItem, fact: WorkBegun) -> _Fields:
+    return {
+        "state": "active",
+        "owner": fact.agent_id,
+        "ownership_epoch": fact.ownership_epoch,
+        "session_epoch": fact.session_epoch,
+        "lease_id": fact.lease_id,
+        "lease_until": fact.until,
+        "until": fact.until if fed.until is None else max(fed.until, fact.until),
+        "note": "",
+    }
 
 
-def _extended(fed: FedItem, fact: LeaseExtended) -> FedItem:
-    return changed(fed, lease_id=fact.lease_id, lease_until=fact.until, until=fact.until)
+def _extended(_: FedItem, fact: LeaseExtended) -> _Fields:
+    return {"lease_id": fact.lease_id, "lease_until": fact.until, "until": fact.until}
 
 
-def _set_aside(fed: FedItem, fact: WorkSetAside) -> FedItem:
-    return _unleased(fed, "queued", until=fact.until, note=fact.note)
+def _set_aside(_: FedItem, fact: WorkSetAside) -> _Fields:
+    return _unleased("queued", until=fact.until, note=fact.note)
 
 
-def _stuck(fed: FedItem, fact: WorkStuck) -> FedItem:
+def _stuck(fed: FedItem, fact: WorkStuck) -> _Fields:
     if fact.until is None:
         return _fenced(fed, "blocked", fact.reason)
-    return _unleased(fed, "blocked", until=fact.until, note=fact.reason)
+    return _unleased("blocked", until=fact.until, note=fact.reason)
 
 
-def _unstuck(fed: FedItem, fact: WorkUnstuck) -> FedItem:
-    return changed(fed, state="queued", note="") if fact.owned else _fenced(fed, "open")
+def _unstuck(fed: FedItem, fact: WorkUnstuck) -> _Fields:
+    return {"state": "queued", "note": ""} if fact.owned else _fenced(fed, "open")
 
 
-def _submitted(fed: FedItem, _: ResultSubmitted) -> FedItem:
-    return _unleased(fed, "submitted", note="")
+def _submitted(_: FedItem, __: ResultSubmitted) -> _Fields:
+    return _unleased("submitted", note="")
 
 
-def _verified(fed: FedItem, _: ResultVerified) -> FedItem:
-    return _unleased(fed, "verified", until=None, note="")
+def _verified(_: FedItem, __: ResultVerified) -> _Fields:
+    return _unleased("verified", until=None, note="")
 
 
-def _lost(fed: FedItem, fact: WorkLost) -> FedItem:
+def _lost(fed: FedItem, fact: WorkLost) -> _Fields:
     if fact.fenced:
         return _fenced(fed, "failed", fact.reason)
-    return _unleased(fed, "failed", until=None, offer=None, note=fact.reason)
+    return _unleased("failed", until=None, offer=None, note=fact.reason)
 
 
-def _called_off(fed: FedItem, fact: WorkCalledOff) -> FedItem:
+def _called_off(fed: FedItem, fact: WorkCalledOff) -> _Fields:
     return _fenced(fed, "cancelled", fact.reason)
 
 
-def _session_replaced(fed: FedItem, fact: SessionReplaced) -> FedItem:
-    return _unleased(fed, "queued", session_epoch=fact.session_epoch)
+def _session_replaced(_: FedItem, fact: SessionReplaced) -> _Fields:
+    return _unleased("queued", session_epoch=fact.session_epoch)
 
 
-def _approved(fed: FedItem, fact: ExecutionApproved) -> FedItem:
+def _approved(fed: FedItem, fact: ExecutionApproved) -> _Fields:
     if fact.ownership_epoch != fed.ownership_epoch:
-        return fed
+        return {}
     # Any of several approvals opens the gate.
-    until = fact.until if fed.approved_until is None else max(fed.approved_until, fact.until)
-    return changed(fed, approved_until=until)
+    return {"approved_until": fact.until if fed.approved_until is None else max(fed.approved_until, fact.until)}
 
 
-def _usage(fed: FedItem, fact: UsageRecorded) -> FedItem:
-    return changed(fed, left=fact.left)
+def _usage(_: FedItem, fact: UsageRecorded) -> _Fields:
+    return {"left": fact.left}
 
 
-def _child(fed: FedItem, fact: ChildMissionCreated) -> FedItem:
+def _child(fed: FedItem, fact: ChildMissionCreated) -> _Fields:
     return _fenced(fed, "blocked", f"child Mission {fact.mission_id}")
 
 
-_ON_ITEM: Final[Mapping[type[GroupFact], Callable[[FedItem, Any], FedItem]]] = {
+_ON_ITEM: Final[Mapping[type[GroupFact], Callable[[FedItem, Any], _Fields]]] = {
     WorkOffered: _offered,
     OfferAccepted: _accepted,
     WorkBegun: _begun,
@@ -300,7 +299,8 @@ def _evolve_mission_ended(state: LedgerState, group_id: str, fact: MissionEnded)
     feed = state.feeds[group_id]
     to: FedState = "cancelled" if fact.outcome == "cancelled" else "failed"
     for item, fed in list(_unfinished(state, group_id, fact.mission_id)):
-        _settle(state, group_id, item, changed(_fenced(fed, to, f"Mission {fact.outcome}"), since=fact.at), fact)
+        fields = _fenced(fed, to, f"Mission {fact.outcome}")
+        _settle(state, group_id, item, changed(fed, since=fact.at, **fields), fact)
     state.feeds[group_id] = changed(feed, shape=feed.shape + 1, ended=(*feed.ended, fact.mission_id))
 
 

@@ -87,7 +87,7 @@ def _may_happen(proposal: Proposal, fed: FedItem) -> bool:
 
 def stands(feed: Feed, item: WorkItem, fed: FedItem) -> bool:
     """Say whether what agents did here is still so: it waits for its answer, or the log agrees with it."""
-    if any(_carries(each, item) for each in feed.outbox.values()):
+    if feed.outbox and any(_carries(each, item) for each in feed.outbox.values()):
         return True
     return _agrees(item, fed)
 
