@@ -70,6 +70,11 @@ def read_group_event(given: bytes | str | Json) -> GroupEvent:
     group_id = event.named("groupId")
     sequence = event.whole("sequence", least=1)
     at = event.instant("occurredAt")
+    try:
+        told = _told(event, payload, kind, sequence, at) if kind in _READERS else None
+    except SchemaMismatch:
+        # Said by whoever asks for it: an Event that is known already may be passed over.
+        told = None
     return GroupEvent(
         event_id=event_id,
         group_id=group_id,
@@ -79,7 +84,7 @@ def read_group_event(given: bytes | str | Json) -> GroupEvent:
         digest=blake2b(body, digest_size=_KEY_SIZE).digest(),
         event_key=blake2b(event_id.encode(), digest_size=_KEY_SIZE).digest(),
         body=body,
-        told=_told_already(event, payload, kind, sequence, at),
+        told=told,
     )
 
 
@@ -95,21 +100,16 @@ def fact_of(event: GroupEvent) -> GroupFact | None:
     return _told(whole, whole.part("payload"), event.kind, event.sequence, event.at)
 
 
-def _told_already(event: Part, payload: Part, kind: str, sequence: int, at: datetime) -> GroupFact | None:
-    """Read what is told while the object is at hand; what is wrong with it is said by whoever asks for it."""
-    try:
-        return _told(event, payload, kind, sequence, at)
-    except SchemaMismatch:
-        return None
-
-
 def _told(event: Part, payload: Part, kind: str, sequence: int, at: datetime) -> GroupFact | None:
-    reader = _READERS.get(kind)
-    return None if reader is None else reader(payload, {"sequence": sequence, "at": at, "cause": _cause(event)})
+    return _READERS[kind](payload, {"sequence": sequence, "at": at, "cause": _cause(event)})
 
 
 def _cause(event: Part) -> str:
     """Return the action id of the Command behind the Event; one that is no id here answers nothing of ours."""
+    given = event.record.get("cause")
+    if type(given) is dict and given.get("type") == "command" and is_fed_id(given.get("id")):
+        # So it is in nearly all.
+        return str(given["id"])
     cause = event.part_or_none("cause")
     if cause is None:
         said = event.text_or_none("actionId")

@@ -61,7 +61,10 @@ class Part:
 
     def part_or_none(self, name: str) -> "Part | None":
         """Return an object that may be left out."""
-        return None if self.record.get(name) is None else self.part(name)
+        given = self.record.get(name)
+        if type(given) is dict:
+            return Part(given, self._event, f"{self._path}{name}/")
+        return None if given is None else self.part(name)
 
     def parts(self, name: str) -> "list[Part]":
         """Return a list of objects, empty when it is left out."""
@@ -95,6 +98,8 @@ class Part:
     def all_named(self, name: str) -> tuple[str, ...]:
         """Return a list of ids, each once; empty when it is left out."""
         names = self.listed(name)
+        if not names:
+            return ()
         for place, each in enumerate(names):
             if not is_fed_id(each):
                 self.refuse(f"{name}/{place}", _WHAT_AN_ID_IS)
@@ -128,7 +133,10 @@ class Part:
 
     def whole_or_none(self, name: str, *, least: int = 0, most: int = MOST) -> int | None:
         """Return a whole number that may be left out."""
-        return None if self.record.get(name) is None else self.whole(name, least=least, most=most)
+        given = self.record.get(name)
+        if given is None or (type(given) is int and least <= given <= most):
+            return given
+        return self.whole(name, least=least, most=most)
 
     def number(self, name: str, *, most: int) -> float:
         """Return a number of at least 0 that must be there."""
