@@ -52,6 +52,11 @@ def test_the_command_line_starts_without_mcp_and_networkx() -> None:
     assert "metagit_mcp" in loaded
 
 
+def test_what_is_done_with_groups_loads_msgspec_with_the_first_event() -> None:
+    loaded = loaded_packages(ROOT, "metagit_mcp.application.groups", "metagit_mcp.interfaces.cli.fed_groups")
+    assert "msgspec" not in loaded
+
+
 def test_advice_without_a_ledger_loads_neither_the_decider_nor_a_store(tmp_path: Path) -> None:
     (tmp_path / ".metagit/tasks/graphs").mkdir(parents=True)
     command = [sys.executable, "-I", "-c", ADVICE, str(ROOT), str(tmp_path)]
