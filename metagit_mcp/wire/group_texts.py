@@ -130,5 +130,7 @@ def _refuse_text(error: Exception) -> NoReturn:
     """Refuse what is no JSON to everybody; what the readers say of it holds none of the content."""
     if isinstance(error, UnicodeError):
         refuse_field({}, "event", "must not hold half of a character (a lone surrogate)")
-    known = str(error).partition(";")[0] if type(error) is ValueError else "nested too deeply, or of other values"
+    # From Python 3.13 on the number behind a colon is said that no JSON can hold.
+    said = str(error).partition(";")[0].partition(": ")[0]
+    known = said if type(error) is ValueError else "nested too deeply, or of other values"
     refuse_field({}, "event", f"must be JSON: {known}")

@@ -65,6 +65,11 @@ class Desk:
         known: Json = {**fixed, "ids": f"desk {next(_SEEDS)}", **settings}
         self.application = open_application(Settings(**known), surface=surface, waits=waits)
 
+    def __del__(self) -> None:
+        """Let go of the ledger, as the end of a process does: from Python 3.13 on one that stays open is a warning."""
+        if hasattr(self, "application"):
+            self.application.close()
+
     def beside(
         self,
         surface: Literal["mcp", "cli"] = "mcp",
