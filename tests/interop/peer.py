@@ -5,12 +5,14 @@ Must not know: the package under test. It runs on the standard library of any Py
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +53,7 @@ class Metagit:
 
     def run(self, *arguments: str, stdin: str = "") -> str:
         """Standard output of one command; PeerError with its standard error if it fails."""
-        return run(self.command(*arguments), cwd=self.root, stdin=stdin)
+        return _loaded_metagit().run(["metagit", *arguments], self.root, stdin)
 
     def json(self, *arguments: str, stdin: str = "") -> Any:  # noqa: ANN401 - the answer of any command
         """The parsed answer of one command that takes `--json`."""
@@ -59,16 +61,16 @@ class Metagit:
 
     def ranking(self) -> list[dict[str, Any]]:
         """Every ready node in metagit's order: graph_id, node_id, score, reasons."""
-        lines = run(self.driver("rank"), cwd=self.root).splitlines()
+        lines = _loaded_metagit().run(["rank", str(self.root)], self.root).splitlines()
         return [json.loads(line) for line in lines]
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of one command, for a process of its own."""
         return [str(installed(VENV / "bin/metagit")), *arguments]
 
-    def driver(self, action: str, *arguments: str) -> list[str]:
-        """The command line of the driver script, run by metagit's own Python."""
-        return [str(installed(VENV / "bin/python")), str(DRIVER), action, str(self.root), *arguments]
+    def holder(self, graph: str) -> list[str]:
+        """The command line of what holds the lock of a graph, or of the policy where `graph` is empty."""
+        return [*_driver(), str(self.root), graph]
 
 
 def inspect(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -131,11 +133,50 @@ def run(
 ) -> str:
     """Standard output of a command; PeerError with the end of its standard error if it fails."""
     done = _process(command, cwd=cwd, seconds=seconds, path=path, stdin=stdin)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip()[-2000:]
-        message = f"{Path(command[0]).name} ended with {done.returncode}: {said}"
+    return _output(Path(command[0]).name, done.returncode, done.stdout, done.stderr)
+
+
+def _output(name: str, code: int, stdout: str, stderr: str) -> str:
+    if code:
+        said = (stderr or stdout).strip()[-2000:]
+        message = f"{name} ended with {code}: {said}"
         raise PeerError(message)
-    return done.stdout
+    return stdout
+
+
+class _LoadedMetagit:
+    """A metagit that has loaded its commands and forks for each: to load them takes seconds, to run one no time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            _driver(), env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        atexit.register(self._process.communicate)
+
+    def run(self, words: list[str], folder: Path, stdin: str = "") -> str:
+        """As `run`; the first word is what `peer_driver.py` knows."""
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answered is not None
+        try:
+            asked.write(json.dumps({"words": words, "folder": str(folder), "stdin": stdin}) + "\n")
+            asked.flush()
+            done = json.loads(answered.readline())
+        except BaseException:
+            # A late answer would be taken for that to the next command.
+            self._process.kill()
+            _loaded_metagit.cache_clear()
+            raise
+        return _output(words[0], **done)
+
+
+@cache
+def _loaded_metagit() -> _LoadedMetagit:
+    return _LoadedMetagit()
+
+
+def _driver() -> list[str]:
+    return [str(installed(VENV / "bin/python")), str(DRIVER)]
 
 
 def environment(path: Sequence[Path] = ()) -> dict[str, str]:

@@ -1,14 +1,18 @@
-"""Run with metagit-cli's own Python: prints its whole ranking of a workspace, or holds one of its locks.
+"""Run with metagit-cli's own Python: does what it is asked in forks of a loaded metagit, or holds one of its locks.
 
 Must not know: the package under test, which is not installed where this runs.
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import sys
-from typing import TYPE_CHECKING
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
 
+from metagit.cli.main import main
 from metagit.core.scheduler.paths import policy_file
 from metagit.core.scheduler.service import SchedulerService
 from metagit.core.scheduler.store import ScheduleStore
@@ -17,6 +21,42 @@ from metagit.core.taskgraph.store import TaskGraphStore
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+
+def answer() -> None:
+    """Answer each line of standard input, {words, folder, stdin}, with one of what came of it, {code, stdout, stderr}.
+
+    `words` are "rank" and a root, or "metagit" and the arguments of a command, which takes seconds only to be loaded.
+    """
+    gc.freeze()
+    while line := sys.stdin.readline():
+        sys.stdout.write(json.dumps(_done(json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+def _done(asked: dict[str, Any]) -> dict[str, Any]:
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as error:
+        given.write(asked["stdin"].encode())
+        given.seek(0)
+        child = os.fork()
+        if not child:
+            for number, stream in enumerate((given, out, error)):
+                os.dup2(stream.fileno(), number)
+            os.chdir(asked["folder"])
+            _do(asked["words"])
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        out.seek(0)
+        error.seek(0)
+        return {"code": code, "stdout": out.read().decode(), "stderr": error.read().decode()}
+
+
+def _do(words: list[str]) -> None:
+    """Be the process that would have been started, to its end."""
+    if words[0] == "rank":
+        rank(words[1])
+        sys.exit()
+    sys.argv = words
+    sys.exit(main())
 
 
 def rank(root: str) -> None:
@@ -43,7 +83,7 @@ def hold(root: str, graph: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "rank":
-        rank(sys.argv[2])
+    if sys.argv[1:]:
+        hold(*sys.argv[1:])
     else:
-        hold(sys.argv[2], sys.argv[3])
+        answer()

@@ -186,7 +186,7 @@ def test_metagit_reads_our_decisions_and_events(metagit: Metagit, ours: Ours) ->
 @contextmanager
 def metagit_holds(metagit: Metagit, graph: str) -> Iterator[None]:
     """Metagit's own lock on a graph, or on the policy where `graph` is empty."""
-    holder = subprocess.Popen(metagit.driver("hold", graph), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(metagit.holder(graph), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
