@@ -200,6 +200,7 @@ def asked(question: Callable[..., Json], **fields: object) -> Json:
         return error.as_record()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 117])
 def test_following_is_the_same_as_beginning(desk: Desk, seed: int) -> None:
     play = Play(desk, seed)

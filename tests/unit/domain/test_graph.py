@@ -260,6 +260,7 @@ def test_a_chain_of_50_000_nodes() -> None:
     assert [len(list(unmet(shape, node))) for node in nodes] == [0] + [1] * (MANY - 1)
 
 
+@pytest.mark.no_cover
 def test_a_circle_of_50_000_nodes() -> None:
     nodes = tuple(weighed(f"n{place:05}", 1, f"n{(place + 1) % MANY:05}") for place in range(MANY))
     shape = structure(nodes)
@@ -269,6 +270,7 @@ def test_a_circle_of_50_000_nodes() -> None:
     assert upward_ranks(shape.by_id) == dict.fromkeys(shape.by_id, 1)
 
 
+@pytest.mark.no_cover
 def test_parents_50_000_deep_are_not_walked_for_each_node(monkeypatch: pytest.MonkeyPatch) -> None:
     top = task("n0", "x")
     nodes = (top, *(task(f"n{place}", parent_id=f"n{place - 1}") for place in range(1, MANY)), task("x"))

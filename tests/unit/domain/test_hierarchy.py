@@ -47,3 +47,14 @@ def test_a_hierarchy_of_any_depth_is_told_at_once() -> None:
     tree = descent({f"n{level}": f"n{level - 1}" if level else None for level in range(depth)})
     assert all(tree.is_below(f"n{depth - 1}", f"n{level}") for level in range(depth - 1))
     assert not any(tree.is_below("n0", f"n{level}") for level in range(depth))
+
+
+def test_on_a_ring_each_is_below_the_others_and_so_is_what_hangs_there() -> None:
+    tree = descent({"a": "b", "b": "a", "low": "a", "else": None})
+    assert tree.is_below("a", "b")
+    assert tree.is_below("b", "a")
+    assert tree.is_below("low", "b")
+    assert not tree.is_below("a", "low")
+    assert not tree.is_below("else", "a")
+    assert not tree.is_below("a", "a")
+    assert not tree.is_below("gone", "a")

@@ -216,6 +216,13 @@ def test_what_leases_hold_keeps_other_groups_away_and_lets_them_go_again() -> No
         told.then(known(f"n{number}"))
 
 
+def test_a_lease_elsewhere_in_a_repository_keeps_nobody_away() -> None:
+    here, there = (("src/**",), ("docs/**",))
+    other = task("b", repository="p/a", touches=there)
+    told = Followed(group("g", task("a", repository="p/a", touches=here)), group("h", other))
+    assert names(told.then(lease("a", repository="p/a", touches=here)), graph_id="h") == ["b"]
+
+
 def test_a_resource_that_every_start_of_an_agent_takes_runs_out_and_comes_back() -> None:
     policy = SchedulePolicy(resources={"api": ResourcePolicy(capacity=2)}, agents={"w*": AgentPolicy(uses={"api": 1})})
     told = Followed(group("g", *(task(name, repository=f"p/{name}") for name in "abc")), policy=policy)

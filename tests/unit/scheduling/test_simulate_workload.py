@@ -171,6 +171,7 @@ def test_the_thousand_groups_have_everything() -> None:
     assert preset("thousand-groups", 1) != made
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", [name for name in PRESETS if name != "thousand-groups"])
 def test_nobody_starves_in_a_preset(name: str) -> None:
     made = preset(name)
