@@ -142,21 +142,21 @@ def test_a_refusal_is_no_reply_that_is_repeated(desk: Desk) -> None:
 # --- servers that are killed -----------------------------------------------------------------------------------------
 
 
-def entered(root: Path, *flags: str) -> Server:
-    server = Server(root, *flags)
+def entered(desk: Desk, *flags: str) -> Server:
+    """A server whose time is the desk's: what was granted there would have run out for one that looks at the date."""
+    server = Server(desk.root, *flags, env={"METAGIT_MCP_CLOCK": f"@{desk.clock}"})
     server.enter("2026-07-28")
     return server
 
 
 def test_a_killed_server_leaves_its_leases_to_the_next_session(desk: Desk) -> None:
     """Kill -9 with leases open; the same agent id starts again: refused, then in a new session it goes on."""
-    root = desk.root
-    with entered(root, "--agent-id", "ada/1") as server:
+    with entered(desk, "--agent-id", "ada/1") as server:
         (decision,) = server.ask("schedule_next", claim=True)["decisions"]
         server.ask("work_report", lease_id=decision["lease"]["lease_id"], state="checkpointed", note="half way")
         server.process.kill()
         server.wait()
-    with entered(root, "--agent-id", "ada/1") as server:
+    with entered(desk, "--agent-id", "ada/1") as server:
         assert [each["graph_id"] for each in server.ask("schedule_status")["running"]] == ["g"]
         assert server.ask("schedule_next", claim=True)["code"] == "AUTH_STALE_SESSION"
         assert server.ask("work_start", node_id="b")["code"] == "AUTH_STALE_SESSION"
@@ -176,7 +176,7 @@ def test_a_killed_server_leaves_its_leases_to_the_next_session(desk: Desk) -> No
 def test_a_server_that_ends_well_gives_back_only_what_it_was_given(desk: Desk) -> None:
     desk.put(POLICY, {"agent_slots": 2})
     other = desk.beside("cli").lease("w9")
-    with entered(desk.root) as server:
+    with entered(desk) as server:
         (decision,) = server.ask("schedule_next", claim=True, agent_id="sub/1")["decisions"]
         assert decision["node_id"] == "b"
         # It reported for another lease too, which is not its own for that.
