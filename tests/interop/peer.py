@@ -96,9 +96,12 @@ def tool(name: str) -> Path:
 
 def host(name: str) -> Path:
     """The client of an agent host, `claude` or `codex`: the program itself, which needs no Node."""
-    patterns = {"claude": "@anthropic-ai/claude-code/bin/claude*", "codex": "@openai/codex-*/vendor/*/bin/codex"}
-    found = sorted((HOSTS_HOME / "node_modules").glob(patterns[name]))
-    return installed(found[0] if found else HOSTS_HOME / name)
+    patterns = {
+        "claude": "frameworks/claude-agent-sdk/lib/python*/site-packages/claude_agent_sdk/_bundled/claude",
+        "codex": "hosts/node_modules/@openai/codex-*/vendor/*/bin/codex",
+    }
+    found = sorted(HOME.glob(patterns[name]))
+    return installed(found[0] if found else HOME / name)
 
 
 def framework(page: str, name: str = "python") -> Path:
