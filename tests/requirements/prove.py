@@ -87,8 +87,8 @@ BREAKS = (
     Break(
         "C1",
         "scheduling/fairness.py",
-        "windows = dict.fromkeys(CLASSES, policy.deadline_window * LCM)",
-        "windows = dict.fromkeys(CLASSES, policy.deadline_window * LCM * LCM)",
+        "policy.deadline_window * LCM,",
+        "policy.deadline_window * LCM * LCM,",
     ),
     Break(
         "C2",
