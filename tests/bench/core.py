@@ -60,7 +60,9 @@ class World:
         )
         self.queue = WorkspaceQueue(self.snapshot)
         self._turns = 0
-        self.turn()
+        for _ in range(groups):
+            # Each Group is known to the ledger then.
+            self.turn()
 
     def decide(self) -> tuple[Pick, float]:
         """Ask what is next; return it and the seconds it took."""
