@@ -57,6 +57,14 @@ def test_the_window_moves_with_the_smallest_tag() -> None:
     assert (flows.first(), list(flows)) == (None, [])
 
 
+def test_flows_of_the_smallest_tag_are_known_together() -> None:
+    flows = flows_of(0, ("a", 2, 1), ("b", 1, 1), ("c", 1, 2))
+    assert (flows.least, sorted(flows.at_least)) == (1, ["b", "c"])
+    flows.put("b", 3, 1)
+    flows.remove("c")
+    assert (flows.least, sorted(flows.at_least)) == (2, ["a"])
+
+
 def test_some_flows_have_a_window_of_their_own() -> None:
     """What an ask may not take does not bound the window of what it may."""
     flows = flows_of(2, ("a", 0, 9), ("b", 3, 2), ("c", 5, 1))
