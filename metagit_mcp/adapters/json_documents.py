@@ -38,7 +38,8 @@ def _refuse(word: str) -> Any:  # noqa: ANN401 - it never returns
 def render_document(document: Json) -> bytes:
     """Return the document as metagit writes it: indented by two, ASCII, with a final newline.
 
-    Python's own writer, which takes ten times as long to indent, is asked only where the two may differ.
+    It holds what JSON can: names are text, and values are none that only Python knows. Python's own writer, which takes
+    ten times as long to indent, is asked only where the two may differ.
 
     Raises:
         ValueError: it holds a number that JSON has no word for.

@@ -110,7 +110,7 @@ def no_such_group(group_id: str) -> MetagitError:
 def asked(
     caller: Caller, act: Act, graph_id: str | None, unknown: Unknown = no_such_graph
 ) -> AbstractContextManager[str | None]:
-    """Yield the Group that a caller asks about: the one it names, or a coordinator's own.
+    """Return a block in which a caller asks about a Group, which it is given: the one it names, or a coordinator's own.
 
     To a coordinator another Group is one that is not there, in the same words (work.md §7).
 
@@ -135,6 +135,6 @@ def _asked_in_group(caller: Caller, graph_id: str | None, unknown: Unknown) -> I
 def looking(
     caller: Caller, graph_id: str | None, unknown: Unknown = no_such_graph
 ) -> AbstractContextManager[str | None]:
-    """Yield the Group that a caller looks at, or None for the whole workspace."""
+    """Return a block in which a caller looks at a Group, which it is given, or None for the whole workspace."""
     whole = graph_id is None and caller.role != "coordinator"
     return asked(caller, "look" if whole else "look_at_group", graph_id, unknown)

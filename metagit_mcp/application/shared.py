@@ -163,6 +163,9 @@ class Shared:
     def catch_up_in_turn(self) -> None:
         """Catch up as the one writer, to whom the ledger has told all there is."""
         self._ledger_error = None
+        if self._told is not self.ledger.state:
+            # The queue holds what is no event: the command that asks works out itself what of that it writes.
+            self._is_told = False
         self._catch_up_with_files()
 
     def _catch_up_with_files(self) -> None:
@@ -245,7 +248,7 @@ class Shared:
 
     def take_over(self) -> None:
         """Let the queue take over what changed before anybody asks; what is wrong is said to whoever does."""
-        if self._queue is not None:
+        if self._queue is not None and self.is_known:
             with suppress(MetagitError):
                 self.view(self.clock.instant())
 

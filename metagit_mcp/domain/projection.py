@@ -37,10 +37,16 @@ class Projection:
     updated_at: datetime
 
 
-# A claim asks it of one row seven times.
-@lru_cache(maxsize=1_024)
+# What other programs write there may be of any length; what is longer than an instant is not remembered.
+_LONGEST_REMEMBERED: Final = 64
+
+
 def row_instant(text: str) -> datetime | None:
     """Return the instant that a row's `updated_at` says, or None: one without an offset, or none at all."""
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _instant_in(text)
+
+
+def _instant_in(text: str) -> datetime | None:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -49,6 +55,10 @@ def row_instant(text: str) -> datetime | None:
         return None if at.tzinfo is None else at.astimezone(UTC)
     except OverflowError:
         return None
+
+
+# A claim asks for that of one row seven times.
+_remembered: Final = lru_cache(maxsize=1_024)(_instant_in)
 
 
 def projection(item: WorkItem, node: TaskNode) -> Projection:

@@ -55,6 +55,12 @@ def spelling_of(node: TaskNode, item: WorkItem | None = None, *, exhausted: bool
     return (node.repository, node.project, node.capabilities, node.slots, contended, agents, exhausted)
 
 
+def asked_of_agents(spelling: Spelling) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the capabilities that such a node requires, and the only agents to whom it is offered."""
+    _, _, capabilities, _, _, (_, _, candidates), _ = spelling
+    return capabilities, candidates
+
+
 def demand_of(node: TaskNode, item: WorkItem | None = None, *, exhausted: bool = False) -> Demand:
     """Return what the node needs from the moment, as the ledger knows it."""
     return demand_spelt(*spelling_of(node, item, exhausted=exhausted))

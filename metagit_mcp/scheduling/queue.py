@@ -27,7 +27,15 @@ from metagit_mcp.domain.tasks import (
 from metagit_mcp.domain.value import changed
 from metagit_mcp.scheduling.ages import Ages
 from metagit_mcp.scheduling.capabilities import sets_asked
-from metagit_mcp.scheduling.demand import Demand, Spelling, demand_of, demand_spelt, offered_to, spelling_of
+from metagit_mcp.scheduling.demand import (
+    Demand,
+    Spelling,
+    asked_of_agents,
+    demand_of,
+    demand_spelt,
+    offered_to,
+    spelling_of,
+)
 from metagit_mcp.scheduling.eligibility import (
     WAITING_THOUGH_READY,
     GroupRules,
@@ -335,8 +343,7 @@ class GroupQueue:
         lanes: dict[Demand, list[Entry]] = {}
         for spelling, entries in by_spelling.items():
             lanes.setdefault(demand_spelt(*spelling), []).extend(entries)
-            _, _, capabilities, _, _, (_, _, candidates), _ = spelling
-            self._count_sets(capabilities, candidates, len(entries))
+            self._count_sets(*asked_of_agents(spelling), len(entries))
         self.lanes.fill(lanes)
 
     def _count_capabilities(self, node: TaskNode, sign: int) -> None:

@@ -96,7 +96,8 @@ def fact_of(event: GroupEvent) -> GroupFact | None:
     """
     if event.told is not None or event.kind not in _READERS:
         return event.told
-    whole = Part(event.record, event.record)
+    record = event.record
+    whole = Part(record, record)
     return _told(whole, whole.part("payload"), event.kind, event.sequence, event.at)
 
 

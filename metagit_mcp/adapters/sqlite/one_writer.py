@@ -49,7 +49,11 @@ class OneWriter:
             ReadOnlyWorkspace, FileRefused: the lock file cannot be opened for writing.
         """
         self._acquire()
-        fault("ledger.locked")
+        try:
+            fault("ledger.locked")
+        except BaseException:
+            self.leave()
+            raise
 
     def leave(self) -> None:
         """Let others write."""

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import random
+import re
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
 from metagit_mcp.domain.invariants import violations
+from metagit_mcp.domain.shares import LCM
 from metagit_mcp.errors import MetagitError
 from tests.unit.adapters.reading import node
+from tests.unit.application.desk import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from tests.unit.application.desk import Desk, Json
+    from tests.unit.application.desk import Json
 
 POLICY = "schedule/policy.json"
+DRAWN = re.compile(r"\b[A-Z]-[0-9A-Z]{12}\b")
 NODES = {"g": ("a", "b", "c", "d"), "h": ("a", "x", "y")}
 AGENTS = ("w1", "w2", "w3")
 STATUSES = ("pending", "ready", "running", "blocked", "completed", "cancelled")
@@ -35,7 +43,8 @@ POLICIES: tuple[Json, ...] = (
 class Play:
     """What can happen on a workspace, at random; the processes are there from the beginning."""
 
-    def __init__(self, desk: Desk, seed: int) -> None:
+    def __init__(self, desk: Desk, seed: int, policies: tuple[Json, ...] = POLICIES) -> None:
+        self.policies = policies
         self.desk, self.chance = desk, random.Random(seed)  # noqa: S311 - the same play for the same seed
         self.desks = [desk, desk.beside(), desk.beside("cli")]
         self.leases: list[str] = []
@@ -141,7 +150,7 @@ class Play:
         path.write_bytes(whole)
 
     def policy(self, desk: Desk) -> None:
-        desk.put(POLICY, self.chance.choice(POLICIES))
+        desk.put(POLICY, self.chance.choice(self.policies))
 
     def wait(self, desk: Desk) -> None:
         desk.wait(self.chance.choice((1, 30, 130, 1000)))
@@ -224,3 +233,54 @@ def test_following_is_the_same_as_beginning(desk: Desk, seed: int) -> None:
         assert [same.get(each, each) for each in known.values()] == [
             same.get(written[name], written[name]) for name in known
         ]
+
+
+def written(root: Path, seed: int, *, looked_at: bool) -> list[tuple[str, str]]:
+    """What a play leaves in the ledger, of which every process took a look before each step, or none did."""
+    (root / ".metagit" / "tasks" / "graphs").mkdir(parents=True)
+    # One policy: of another one it matters who has read it when its fields are dropped again.
+    play = Play(Desk(root), seed, POLICIES[seed % 5 :][:1])
+    for _ in range(60):
+        for each in play.desks if looked_at else ():
+            asked(each.next, agent_id="w1", limit=3)
+            asked(each.status)
+        play.step()
+    with closing(sqlite3.connect(root / ".metagit/schedule/ledger.db")) as ledger:
+        rows = ledger.execute("SELECT kind, body FROM event ORDER BY position").fetchall()
+    # A look draws ids too, so that those of leases and checkpoints are other ones.
+    names: dict[str, str] = {}
+
+    def numbered(drawn: re.Match[str]) -> str:
+        return names.setdefault(drawn[0], f"#{len(names)}")
+
+    return [(kind, DRAWN.sub(numbered, body.decode())) for kind, body in rows]
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("seed", [0, 5, 6, 7, 14, 18, 19])
+def test_a_look_changes_nothing_of_what_is_written(tmp_path: Path, seed: int) -> None:
+    """What it finds and is no event yet, such as a run of another program, is left to the next command to write."""
+    alone = written(tmp_path / "alone", seed, looked_at=False)
+    assert written(tmp_path / "looked-at", seed, looked_at=True) == alone
+    assert len(alone) > 8
+
+
+@pytest.mark.parametrize("looks", [(), ("next",), ("flush",), ("next", "flush")], ids=" ".join)
+def test_a_run_of_another_program_is_charged_once_and_before_the_next_start(desk: Desk, looks: tuple[str, ...]) -> None:
+    for graph_id in ("g", "h"):
+        desk.graph(graph_id, *(node(f"{graph_id}{number}") for number in range(5)))
+    desk.report(desk.lease(), "completed")
+    desk.set_row("h0", "h", status="running", updated_at=desk.now().isoformat(), estimated_tokens=5_000)
+    for look in looks:
+        getattr(desk, look)()
+    for _ in range(2):
+        desk.report(desk.lease(), "completed")
+    assert [kind for kind in desk.events() if kind in {"work_started", "run_seen"}] == [
+        "work_started",
+        "run_seen",
+        "work_started",
+        "work_started",
+    ]
+    # Three starts of a unit and what the run is taken to cost, at a weight of 4.
+    root = desk.application.current.state.shares.pools[""].levels[""]
+    assert {name: Fraction(flow.tag, LCM) for name, flow in root.flows.items()} == {"normal": Fraction(7, 4)}

@@ -76,6 +76,7 @@ def test_a_node_that_the_ledger_does_not_know_is_as_its_file_says() -> None:
         ("2026-03-01T12:00:00Z", NOON),
         ("2026-03-01T14:00:00+02:00", NOON),
         ("2026-03-01T12:00:00.000001Z", NOON + timedelta(microseconds=1)),
+        (f"2026-03-01T12:00:00.{'0' * 99}Z", NOON),
         ("2026-03-01T12:00:00", None),
         ("2026-03-01", None),
         ("", None),
