@@ -130,16 +130,18 @@ async def greet(application: "Application", address: "Address") -> AsyncIterator
     """Say on standard error where the server is, and print the first operator's token, this once."""
     first = await application.access.first_operator()
     place = "" if address.url == address.own_url else f", listening at {address.own_url}/ "
-    say(f"metagit-mcp serves {application.place.path} at {address.url}/ (MCP at {address.url}/mcp){place}")
+    lines = [f"metagit-mcp serves {application.place.path} at {address.url}/ (MCP at {address.url}/mcp){place}"]
     if first is not None:
-        say(f"operator token, shown this once: {first.secret}")
+        lines.append(f"operator token, shown this once: {first.secret}")
     elif not address.anonymous:
-        say("no token is shown again: metagit-mcp token issue NAME --role operator makes one")
+        lines.append("no token is shown again: metagit-mcp token issue NAME --role operator makes one")
+    # In one piece: a script that waits for the address finds the token behind it.
+    say(*lines)
     yield
 
 
 def say(*lines: str) -> None:
-    """Write lines to standard error, at once."""
+    """Write lines to standard error, at once and in one piece."""
     if sys.stderr is not None:
         sys.stderr.write("".join(f"{line}\n" for line in lines))
         sys.stderr.flush()

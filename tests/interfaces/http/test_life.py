@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.interfaces.http.calling import data_lines, legacy, legacy_session
+from tests import ready
+from tests.interfaces.cli.fake_runs import environment
+from tests.interfaces.http.calling import WAIT_S, data_lines, legacy, legacy_session
 from tests.interfaces.http.serving import Server, issued
 from tests.interfaces.http.streams import Stream
 from tests.interfaces.http.who_may import NEXT, REPORT, START, STATUS
@@ -87,6 +91,17 @@ def test_of_two_that_begin_together_one_prints_the_first_token(desk: Desk) -> No
     with Server(desk.root, clock=desk.clock) as later:
         assert later.first_secret is None
         assert later.caller(secret).get("/v1/status").status == 200
+
+
+def test_whoever_was_told_the_address_was_told_the_token(desk: Desk) -> None:
+    words = [sys.executable, "-m", "metagit_mcp", "serve", "--http", "127.0.0.1:0", "--workspace", str(desk.root)]
+    # Each write arrives by itself.
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with ours, its, ready.Popen(words, stdin=DEVNULL, stdout=DEVNULL, stderr=its.fileno(), env=environment()) as server:
+        ours.settimeout(WAIT_S)
+        said = ours.recv(10_000).decode().splitlines()
+        server.kill()
+    assert [line.partition(" ")[0] for line in said] == ["metagit-mcp", "operator"]
 
 
 def test_a_ledger_that_cannot_be_read_is_said(desk: Desk) -> None:
