@@ -1,5 +1,16 @@
 """Gives memory that is no longer used back to the system. Knows not what it was used for."""
 
+from typing import Final
+
+# From here on it is worth some milliseconds.
+LARGE: Final = 1024 * 1024
+
+
+def give_back_after(size: int) -> None:
+    """Hand back what it took to make something of so many bytes, if that is much."""
+    if size >= LARGE:
+        give_back()
+
 
 def give_back() -> None:
     """Hand back what was freed, where the C library would keep it for later (glibc); elsewhere there is nothing to do.

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
+from metagit_mcp.adapters.freed_memory import give_back_after
 from metagit_mcp.adapters.ledger_writer import writer_for
 from metagit_mcp.adapters.turn import Turn
 from metagit_mcp.ports import InboxEntry, InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
@@ -157,6 +158,7 @@ class MemoryEventStore:
             is_own = snapshot.workspace_id == self._ledger.workspace_id
             if is_own and former <= snapshot.position <= len(self._ledger.events):
                 self._ledger.snapshot = snapshot
+        give_back_after(len(snapshot.body))
 
     def examine(self) -> Sequence[str]:
         """Find nothing wrong: what is kept in memory is whole."""

@@ -3,11 +3,14 @@
 It must not know any store: it sees them through the port, and what happens from outside through `Ledgers`.
 """
 
+import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import pytest
 
+from metagit_mcp.adapters.freed_memory import LARGE
 from metagit_mcp.errors import StoreUnavailable
 from metagit_mcp.ports import EventStore, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 from tests.conformance.ledgers import BUSY_SECONDS, Ledgers
@@ -227,6 +230,18 @@ def test_a_snapshot_of_another_ledger_is_not_kept(ledgers: Ledgers, store: Event
     assert store.snapshot() is None
     store.keep(snapshot(2, workspace_id="w2"))
     assert store.snapshot() == snapshot(2, workspace_id="w2")
+
+
+def test_what_a_large_snapshot_took_to_be_made_is_given_back(
+    store: EventStore, new_id: NewId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trimmed: list[int] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(malloc_trim=trimmed.append))
+    append(store, new_id, "a")
+    store.keep(snapshot(1, body=b"x" * (LARGE - 1)))
+    assert trimmed == []
+    store.keep(snapshot(1, body=b"x" * LARGE))
+    assert trimmed == [0]
 
 
 # --- one writer ----------------------------------------------------------------------------------------------------

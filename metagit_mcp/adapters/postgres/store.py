@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from metagit_mcp.adapters.fault_points import fault
+from metagit_mcp.adapters.freed_memory import give_back_after
 from metagit_mcp.adapters.ledger_writer import writer_for
 from metagit_mcp.adapters.postgres.address import public_name
 from metagit_mcp.adapters.postgres.clock import LedgerClock, Reading
@@ -228,6 +229,7 @@ class PostgresEventStore:
             found = self._found
             if found is not None and not self._is_writing:
                 self._asked(lambda ledger: ledger.keep(found.stream, snapshot))
+        give_back_after(len(snapshot.body))
 
 
 def _follows(begun: "Begun", after: int) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from metagit_mcp.adapters.fault_points import fault
+from metagit_mcp.adapters.freed_memory import give_back_after
 from metagit_mcp.adapters.layout import LEDGER
 from metagit_mcp.adapters.ledger_writer import writer_for
 from metagit_mcp.adapters.places import locate
@@ -108,6 +109,7 @@ class SqliteEventStore:
             if self._ledger is not None and not (self._ledger.is_still or self._ledger.is_writing):
                 with self._one_writer.alone():
                     self._keep(self._ledger, snapshot)
+        give_back_after(len(snapshot.body))
 
     def _keep(self, ledger: "OpenedLedger", snapshot: StoredSnapshot) -> None:
         if self._is_in_place(ledger):
