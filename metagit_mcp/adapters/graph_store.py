@@ -64,7 +64,7 @@ def _read(path: str, root: str, graph_id: str) -> Json | None:
 
 
 def _render(graph: Json, graph_id: str) -> bytes:
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(InvalidInput):
         return render_document(graph)
     raise GraphInvalid(f"graph {graph_id}: holds a number that JSON has no word for", graph_id=graph_id)
 

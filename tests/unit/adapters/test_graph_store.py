@@ -242,7 +242,9 @@ def test_the_list_is_sorted_and_keeps_what_others_wrote(store: GraphFileStore, r
     assert (root / ".metagit/tasks/index.json").read_text() == json.dumps(index_of(root), indent=2) + "\n"
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"{}", b'{"graphs": [5]}', b'{"graphs": [{}]}', b"\xff"])
+@pytest.mark.parametrize(
+    "raw", [b'{"graphs": [], "a": 1e999}', b"", b"{", b"[]", b"{}", b'{"graphs": [5]}', b'{"graphs": [{}]}', b"\xff"]
+)
 def test_a_damaged_list_is_made_anew_from_the_files(
     raw: bytes, store: GraphFileStore, root: Path, graphs: Path
 ) -> None:

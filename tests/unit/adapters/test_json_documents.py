@@ -1,5 +1,6 @@
 """A document that is written back loses nothing, and is spelled as metagit spells it."""
 
+import contextlib
 import json
 import re
 
@@ -8,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metagit_mcp.adapters.json_documents import parse_document, render_document
+from metagit_mcp.errors import InvalidInput
 
 
 def test_a_document_comes_back_as_metagit_writes_it() -> None:
@@ -31,6 +33,8 @@ def test_a_document_comes_back_as_metagit_writes_it() -> None:
         (b'{"a": 1', "Expecting ',' delimiter at line 1 column 8"),
         (b"[]", "it must hold one JSON object"),
         (b'{"secret": NaN}', "NaN is no JSON number"),
+        (b'{"secret": [-1e999]}', "a number is out of range"),
+        (b'{"secret": ' + b"1" * 5000 + b"}", "a number has too many digits"),
         (b'{"secret": \xff}', "not UTF-8 at byte 11"),
         (b'{"a":' * 100_000, "nested too deeply"),
     ],
@@ -71,5 +75,30 @@ def test_a_document_that_is_nested_deeply_is_spelled_too() -> None:
 
 
 def test_a_number_without_a_word_in_json_is_not_written() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(InvalidInput, match="JSON has no word for it"):
         render_document({"a": float("inf")})
+
+
+NUMBERS = st.recursive(JSON | st.floats(), lambda inner: st.lists(inner, max_size=3))
+
+
+@pytest.mark.parametrize("beyond", ["Infinity", "1e999"])
+@given(document=st.dictionaries(st.text(), NUMBERS, max_size=4))
+@example(document={"a": [float("inf")]})
+@example(document={"a": "Infinity, NaN", "b": float("-inf")})
+@example(document={"a": float("nan")})
+def test_what_is_read_can_be_written_and_else_is_refused(beyond: str, document: dict[str, object]) -> None:
+    text = json.dumps(document).replace("Infinity", beyond)
+    expected = _strictly_spelled(text)
+    if expected is None:
+        with pytest.raises(ValueError, match=r"is no JSON number|out of range"):
+            parse_document(text.encode())
+    else:
+        assert render_document(parse_document(text.encode())) == expected
+
+
+def _strictly_spelled(text: str) -> bytes | None:
+    """Return a JSON text as Python indents it, or None where it holds a number that is none."""
+    with contextlib.suppress(ValueError):
+        return f"{json.dumps(json.loads(text), indent=2, allow_nan=False)}\n".encode()
+    return None

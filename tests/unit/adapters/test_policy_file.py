@@ -262,6 +262,13 @@ def test_a_damaged_file_is_not_overwritten(raw: bytes, store: PolicyFileStore, s
     assert (schedule / "policy.json").read_bytes() == raw
 
 
+def test_a_number_without_a_word_in_json_is_not_written(store: PolicyFileStore, schedule: Path) -> None:
+    before = put(schedule / "policy.json", {"slots": 3}).read_bytes()
+    with pytest.raises(InvalidInput):
+        store.revise(lambda record: {**record, "$schema": float("inf")})
+    assert (schedule / "policy.json").read_bytes() == before
+
+
 def test_a_policy_with_a_wrong_value_can_be_mended(store: PolicyFileStore, reader: Reader, schedule: Path) -> None:
     put(schedule / "policy.json", {"merge_queue_threshold": 0, "slots": 2})
     store.revise(lambda record: {**record, "merge_queue_threshold": 5})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -299,6 +299,20 @@ def test_fewer_than_no_tokens_are_not_written() -> None:
         node_fields(PlannedNode(title="a", estimated_tokens=-1))
     assert error.value.message == "estimated_tokens: should be greater than or equal to 0"
     assert error.value.details == {"field": "estimated_tokens"}
+
+
+@pytest.mark.parametrize("shape", [PlannedNode, TaskUpdateRequest])
+def test_what_a_request_puts_into_a_file_is_json_as_it_is(shape: type) -> None:
+    kinds = set().union(*map(_kinds, get_type_hints(shape).values()))
+    assert kinds == {str, int, type(None)}
+
+
+def _kinds(hint: Any) -> set[type]:  # noqa: ANN401 - any annotation
+    """Return of which types a value of this annotation is, or the values in it."""
+    parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return {*map(type, parts)}
+    return set().union(*(_kinds(part) for part in parts if part is not ...)) if parts else {hint}
 
 
 SHAPES = (NextRequest, StatusRequest, PolicyRequest, TaskPlanRequest, TaskUpdateRequest)
