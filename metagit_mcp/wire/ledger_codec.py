@@ -1,8 +1,8 @@
 """Events and whole states of the ledger as JSON, and back. Knows no rule and no store.
 
-Each kind of event has a version; an older one is brought up to date by its upcaster when it is read. A state is a line
-of JSON, and where there is work a second one: all items, and the contracts of Groups that are fed by Events, as tables
-(ADR 0046). In version 1 they stood one by one in the one line.
+Each kind of event has a version; an older one is brought up to date by its upcaster when it is read. A state is two
+lines of JSON, the second for what there may be much of: all items, and the contracts of Groups that are fed by Events,
+as tables (ADR 0046). In version 1 they stood one by one in the one line.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,7 +70,8 @@ def _upcast(kind: str, version: int, record: Json) -> Json:
 
 # --- states ---------------------------------------------------------------------------------------------------------
 
-_READABLE: Final = (1, STATE_VERSION)
+_ONE_LINE: Final = 1
+_READABLE: Final = (_ONE_LINE, STATE_VERSION)
 # What follows from the items, and what stands in tables.
 _NOT_IN_LINE: Final[Any] = {"terms": True, "items": True, "feeds": {"__all__": {"nodes"}}}
 
@@ -84,7 +85,8 @@ def state_record(state: LedgerState) -> bytes:
         tables["items"] = table_of_groups(WorkItem, state.items, "graph_id")
     if nodes:
         tables["nodes"] = table_of_groups(Contract, nodes)
-    return first + b"\n" + compact(tables) if tables else first
+    # Also where there is nothing in it: a text that lost its end must not read as one of less work.
+    return first + b"\n" + compact(tables)
 
 
 def read_state(version: int, body: bytes) -> LedgerState | None:
@@ -95,11 +97,11 @@ def read_state(version: int, body: bytes) -> LedgerState | None:
     """
     if version not in _READABLE:
         return None
-    first, _, second = body.partition(b"\n")
+    first, _, second = (body, b"", b"") if version == _ONE_LINE else body.partition(b"\n")
     try:
         state = validated(LedgerState, first)
-        if second:
-            _fill(state, parse_own_json(second), len(second))
+        if version != _ONE_LINE:
+            _fill(state, second)
     except ValueError as error:
         where = first_problem(error)[0] if isinstance(error, refusal()) else str(error)
         raise StoreCorrupt(f"A snapshot of the ledger cannot be read: {where}.", hint=_HINT) from None
@@ -108,8 +110,12 @@ def read_state(version: int, body: bytes) -> LedgerState | None:
     return state
 
 
-def _fill(state: LedgerState, tables: Any, most: int) -> None:  # noqa: ANN401 - any JSON
-    """Put into a state what its second line says; that has at most so many rows."""
+def _fill(state: LedgerState, second: bytes) -> None:
+    """Put into a state what its second line says; that has at most as many rows as bytes."""
+    if not second:
+        raise ValueError("its end is missing")
+    tables: Any = parse_own_json(second)
+    most = len(second)
     with misread_at("items"):
         for name, items in read_groups(WorkItem, tables.get("items"), most, "graph_id"):
             state.items[name] = {item.node_id: item for item in items}

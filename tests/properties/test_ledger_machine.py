@@ -50,6 +50,7 @@ from tests.properties.ledger_model import Key, Model, Row
 from tests.properties.ledger_reports import reported
 from tests.properties.ledger_seen import of_end, of_item, of_lease, of_node
 
+NOTHING = state_record(LedgerState())
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEYS: list[Key] = [("g", "a"), ("g", "b"), ("g", "c"), ("r", "a"), ("r", "b")]
 AGENTS = st.sampled_from(["ada", "bob", "cy"])
@@ -70,7 +71,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.model = Model(NOON)
         self.state = LedgerState()
         self.log: list[tuple[str, int, bytes]] = []
-        self.snapshot: tuple[int, bytes] = (0, b"{}")
+        self.snapshot: tuple[int, bytes] = (0, NOTHING)
         self.rows = {key: Row("ready", None, NOON - timedelta(days=2)) for key in KEYS}
         self.acknowledged: dict[str, str] = {}
         self.epochs: dict[Key, int] = {}
@@ -385,7 +386,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert bool(lapses(self.state, self.now)) == any(self.model.is_over(end) for end in ends)
 
     def teardown(self) -> None:
-        assert first_difference(self._replayed(0, b"{}"), self.state) is None
+        assert first_difference(self._replayed(0, NOTHING), self.state) is None
         assert first_difference(self._replayed(*self.snapshot), self.state) is None
 
 

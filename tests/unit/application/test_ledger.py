@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -68,10 +68,10 @@ def test_a_snapshot_that_is_of_no_use_is_passed_over(
 def test_a_snapshot_of_this_ledger_stands_for_its_events(memory: MemoryLedger, *, is_writer: bool) -> None:
     first = of(memory)
     first.follow()
-    body = json.loads(state_record(first.state))
-    body["pauses"] = {"agent:a9": {**body["pauses"]["agent:a1"], "name": "a9"}}
+    pauses = first.state.pauses
+    other = replace(first.state, pauses={"agent:a9": replace(pauses["agent:a1"], name="a9")})
     memory.snapshot = StoredSnapshot(
-        workspace_id=memory.workspace_id, position=2, version=STATE_VERSION, body=json.dumps(body).encode()
+        workspace_id=memory.workspace_id, position=2, version=STATE_VERSION, body=state_record(other)
     )
     ledger = of(memory)
     if is_writer:

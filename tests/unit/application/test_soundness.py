@@ -9,7 +9,7 @@ import pytest
 
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.wire.codec import adapter
-from metagit_mcp.wire.ledger_codec import STATE_VERSION, state_record
+from metagit_mcp.wire.ledger_codec import state_record
 from tests.unit.adapters.reading import node
 from tests.unit.application.diagnosed import FIX, LEDGER, UNREAD, claimed, doctor, found, looked, mended, run
 
@@ -135,14 +135,16 @@ def test_a_state_in_which_rules_are_broken_is_told_and_not_written_back(desk: De
     assert (answer["fixed"], desk.statuses()["a"]) == (0, "pending")
 
 
-def put_snapshot(desk: Desk, body: bytes, position: int = 2, workspace_id: str | None = None) -> None:
+def put_snapshot(
+    desk: Desk, body: bytes, position: int = 2, workspace_id: str | None = None, *, version: int = 1
+) -> None:
     ((own,),) = run(desk, ("SELECT workspace_id FROM ledger", ()))
-    row = (own if workspace_id is None else workspace_id, position, STATE_VERSION, body)
+    row = (own if workspace_id is None else workspace_id, position, version, body)
     run(desk, ("INSERT INTO snapshot (workspace_id, position, version, body) VALUES (?, ?, ?, ?)", row))
 
 
 def told(state: LedgerState) -> Json:
-    """A state as version 1 of snapshots told it: all in one line, each item by itself."""
+    """A state as version 1 of snapshots tells it: all in one line, each item by itself."""
     one_by_one: Json = json.loads(adapter(LedgerState).dump_json(state, exclude={"terms"}, exclude_defaults=True))
     return one_by_one
 
@@ -206,9 +208,10 @@ def test_no_snapshot_is_made_of_a_state_in_which_rules_are_broken(desk: Desk) ->
     assert (during, after) == (before, before)
 
 
-def test_a_snapshot_that_cannot_be_read_is_made_anew(desk: Desk) -> None:
+@pytest.mark.parametrize(("version", "body"), [(1, b"{"), (2, b"{}"), (2, b"{}\n")])
+def test_a_snapshot_that_cannot_be_read_is_made_anew(desk: Desk, version: int, body: bytes) -> None:
     claimed(desk)
-    put_snapshot(desk, b"{")
+    put_snapshot(desk, body, version=version)
     before, during, after = mended(desk)
     ledger = before[0]
     assert ledger[:2] + ledger[3:] == ("ledger", "wrong", FIX)

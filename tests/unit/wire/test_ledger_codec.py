@@ -22,7 +22,7 @@ from metagit_mcp.domain.replay import first_difference, fold
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.errors import StoreCorrupt, StoreTooNew
-from metagit_mcp.wire import ledger_codec
+from metagit_mcp.wire import codec, ledger_codec
 from metagit_mcp.wire.codec import Json, compact, parse_json
 from metagit_mcp.wire.ledger_codec import STATE_VERSION, event_record, read_event, read_state, state_record
 
@@ -172,8 +172,9 @@ def test_a_whole_state_comes_back_with_its_order_and_its_terms() -> None:
 
 
 def test_nothing_comes_back_as_nothing() -> None:
-    assert state_record(LedgerState()) == b"{}"
-    assert read_state(STATE_VERSION, b"{}") == LedgerState()
+    assert state_record(LedgerState()) == b"{}\n{}"
+    assert read_state(STATE_VERSION, b"{}\n{}") == LedgerState()
+    assert read_state(1, b"{}") == LedgerState()
 
 
 @given(st.lists(values_of(WorkItem), max_size=3))
@@ -207,6 +208,8 @@ def test_a_state_of_a_version_that_is_not_known_is_folded_anew() -> None:
         (b"[]", ""),
         (b'{"leases":7}', "leases"),
         (b'{"items":{"g":{"n":{}}}}', "items/g/n/graph_id"),
+        (b"{}", "its end is missing"),
+        (b"{}\n", "its end is missing"),
         (b"{}\n[]", "items"),
         (b'{}\n{"items":{"of":{"g":1},"fields":{"node_id":["n","m"]}}}', "items/fields"),
         (b'{}\n{"items":{"of":{"g":1},"fields":{"node_id":[7]}}}', "items/fields/node_id"),
@@ -223,6 +226,23 @@ def test_a_state_that_cannot_be_read_is_said_to_be_so(body: bytes, where: str) -
 def test_a_second_line_that_is_none_is_said_to_be_so(body: bytes) -> None:
     with pytest.raises(StoreCorrupt, match="A snapshot of the ledger cannot be read"):
         read_state(STATE_VERSION, body)
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+@pytest.mark.parametrize(("version", "file"), [(1, "ledger_state.jsonl"), (2, "ledger_state_2.jsonl")])
+def test_a_text_that_lost_anything_at_an_end_is_never_read_as_less(
+    version: int, file: str, monkeypatch: pytest.MonkeyPatch, *, is_loaded: bool
+) -> None:
+    monkeypatch.setattr(codec, "is_pydantic_loaded", lambda: is_loaded)
+    monkeypatch.setattr(codec, "_left_to_read", [1 << 40])
+    whole = b"\n".join(golden(file))
+    assert read_state(version, whole) is not None
+    # Without pydantic it is read twice, since a text that is none is asked of pydantic in the end.
+    ends = {whole.find(b"\n"), whole.find(b"\n") + 1} - {-1}
+    for at in sorted(ends.union(range(0, len(whole), 1 if is_loaded else 17))):
+        for part in (whole[:at], whole[at + 1 :]):
+            with pytest.raises(StoreCorrupt, match="A snapshot of the ledger cannot be read"):
+                read_state(version, part)
 
 
 # --- what is kept today ---
