@@ -69,7 +69,7 @@ class DecisionLogFiles:
             reach = min(_FURTHEST, reach * 8)
 
     def at_state(self, state_version: str, reach: int) -> Sequence[LoggedDecision]:
-        """Return the decisions at one state among the newest `reach` lines; see `ports.DecisionLog`.
+        """Return the decisions at one state among the newest `reach` lines; see `ports.workspace.DecisionLog`.
 
         Who asks again and again what is next does not have them read again and again: as `recent`.
         """

@@ -26,7 +26,7 @@ class GraphFileStore:
         self._root = root
 
     def revise(self, graph_id: str, change: Callable[[Json | None], Json | None]) -> tuple[str, ...]:
-        """Give `change` the graph with our kept fields in it, write what it returns; see `ports.GraphStore`."""
+        """Give `change` the graph with our kept fields, write what it returns; see `ports.workspace.GraphStore`."""
         if not is_id(graph_id):
             raise InvalidInput(f"graph_id: {shown(graph_id, 40)!r} is no id", field="graph_id")
         root, path = self._root, f"{self._root}/{GRAPHS}/{graph_id}.json"

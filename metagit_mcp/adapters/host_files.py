@@ -35,7 +35,7 @@ _Found = tuple[bytes | None, os.stat_result | None]
 
 
 class HostFileStore:
-    """The files of agent hosts; see `ports.HostFiles`."""
+    """The files of agent hosts; see `ports.hosts.HostFiles`."""
 
     def real(self, path: str) -> str:
         """Return where a path leads, there or not."""

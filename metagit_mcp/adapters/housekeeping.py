@@ -34,7 +34,7 @@ from metagit_mcp.adapters.sqlite.beside import out_of_step, put_in_step
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.text import is_id, shown
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Fault
+from metagit_mcp.ports.housekeeping import Fault
 
 _NAMED: Final = 5
 # Long for a line, or for the time between a graph and its row in the list.

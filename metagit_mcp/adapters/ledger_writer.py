@@ -5,7 +5,7 @@ Events are gathered and stored in one go when the block ends: what a block appen
 
 from collections.abc import Callable, Sequence
 
-from metagit_mcp.ports import GroupInbox, LedgerMark, NewEvent, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import GroupInbox, LedgerMark, NewEvent, StoredEvent, StoredSnapshot
 
 
 class GatheringWriter:

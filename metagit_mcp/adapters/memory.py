@@ -11,7 +11,7 @@ from typing import Final
 from metagit_mcp.adapters.freed_memory import give_back_after
 from metagit_mcp.adapters.ledger_writer import writer_for
 from metagit_mcp.adapters.turn import Turn
-from metagit_mcp.ports import InboxEntry, InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import InboxEntry, InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 
 BUSY_SECONDS: Final = 5.0
 

@@ -154,7 +154,7 @@ class PolicyFileStore:
         self._root = root
 
     def revise(self, change: Callable[[Json], Json | None]) -> tuple[str, ...]:
-        """Give `change` the record in force, write what it returns; see `ports.PolicyStore`.
+        """Give `change` the record in force, write what it returns; see `ports.workspace.PolicyStore`.
 
         Other programs lock the file itself, so it is created with `{}` in it (the defaults) when it is missing.
         """

@@ -36,7 +36,7 @@ from metagit_mcp.adapters.worktrees import WorktreeFile
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode, is_parked
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
 
 _RAN: Final = ("running", "completed")
@@ -63,7 +63,7 @@ class WorkspaceFiles:
         self._image: WorkspaceImage | None = None
 
     def changed(self) -> bool:
-        """Say whether anything may have changed since the last reading; see `ports.WorkspaceSource`."""
+        """Say whether anything may have changed since the last reading; see `ports.workspace.WorkspaceSource`."""
         if not self._lock.acquire(blocking=False):
             # Another thread is reading at this moment.
             return True

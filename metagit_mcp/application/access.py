@@ -16,7 +16,8 @@ from metagit_mcp.domain.access_events import TokenIssued, TokenRevoked
 from metagit_mcp.domain.text import is_agent_id, is_any_id, shown
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput, TokenNotFound
-from metagit_mcp.ports import Clock, Warnings
+from metagit_mcp.ports.machine import Clock
+from metagit_mcp.ports.workspace import Warnings
 from metagit_mcp.wire.access_answers import TokenIssuedAnswer, TokenRecord, TokenRevokedAnswer, TokensAnswer
 
 OPERATOR: Final = "operator"

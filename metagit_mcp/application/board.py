@@ -33,7 +33,8 @@ from metagit_mcp.application.records import pause_records
 from metagit_mcp.application.standing import merge_pressures, node_counts, reason_counts
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.place import WorkspacePlace
-from metagit_mcp.ports import DecisionLog, Waits
+from metagit_mcp.ports.machine import Waits
+from metagit_mcp.ports.workspace import DecisionLog
 from metagit_mcp.scheduling.cycle import census
 from metagit_mcp.wire.board_answers import (
     BoardAnswer,

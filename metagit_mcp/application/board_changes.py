@@ -10,7 +10,7 @@ from metagit_mcp.application.needs_person import pauses_about
 from metagit_mcp.application.own_version import digest
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.value import value
-from metagit_mcp.ports import Clock
+from metagit_mcp.ports.machine import Clock
 from metagit_mcp.scheduling.cycle import census
 from metagit_mcp.wire.board_answers import BoardAnswer
 

@@ -18,7 +18,7 @@ from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.value import changed
 from metagit_mcp.domain.work import ExecutionLease, WorkItem
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Ids
+from metagit_mcp.ports.machine import Ids
 from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import Pick, choose, dispatch_of, holding_of, reasons_against, unsettled
 from metagit_mcp.scheduling.eligibility import within_group

@@ -10,7 +10,8 @@ from metagit_mcp.application.shared import Shared, View
 from metagit_mcp.application.write_back import WriteBack
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import MetagitError, StoreUnavailable
-from metagit_mcp.ports import Ids, Offload, Warnings, WorkspaceImage
+from metagit_mcp.ports.machine import Ids, Offload
+from metagit_mcp.ports.workspace import Warnings, WorkspaceImage
 
 if TYPE_CHECKING:
     from metagit_mcp.application.turn import Turn

@@ -12,7 +12,7 @@ from metagit_mcp.domain.feeds import Feed
 from metagit_mcp.domain.group_facts import GroupFact
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import Backpressure, CursorTooOld, EventConflict, GraphExists, InvalidInput
-from metagit_mcp.ports import GroupInbox, InboxEntry
+from metagit_mcp.ports.ledger import GroupInbox, InboxEntry
 from metagit_mcp.wire.group_events import GroupEvent, fact_of, read_group_event
 
 MOST_IN_A_CALL: Final = 1_000

@@ -6,7 +6,7 @@ from dataclasses import replace
 from metagit_mcp.domain.fed_graph import graph_of
 from metagit_mcp.domain.feeds import Feed
 from metagit_mcp.domain.tasks import LoadedGraph
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 
 
 class FedGraphs:

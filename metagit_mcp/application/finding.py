@@ -14,7 +14,7 @@ from metagit_mcp.errors import (
     NodeNotFound,
     PolicyInvalid,
 )
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 
 _NAMED = 10
 # The fields of the policy whose keys are Groups.

@@ -20,7 +20,9 @@ from metagit_mcp.domain.outbox import is_told_only
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import InvalidInput, InvalidStateTransition, MetagitError, SchemaMismatch
-from metagit_mcp.ports import EventStore, InboxSize, Waits, Warnings
+from metagit_mcp.ports.ledger import EventStore, InboxSize
+from metagit_mcp.ports.machine import Waits
+from metagit_mcp.ports.workspace import Warnings
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.estimate_answers import EstimateAnswer, EstimateRequest
 from metagit_mcp.wire.group_answers import (

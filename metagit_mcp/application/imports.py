@@ -19,7 +19,8 @@ from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.text import shown, shown_name
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import GraphExists, InvalidInput
-from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload, Warnings, WorkspaceImage
+from metagit_mcp.ports.machine import Clock, Ids, Offload
+from metagit_mcp.ports.workspace import DecisionLog, GraphStore, Warnings, WorkspaceImage
 from metagit_mcp.wire.lists.import_answers import ImportAnswer, ImportedGraph, ImportRequest, NodeOutcome, System
 from metagit_mcp.wire.lists.imported import Imported, ListSource
 from metagit_mcp.wire.lists.listed import SourceList

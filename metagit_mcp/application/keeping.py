@@ -18,7 +18,7 @@ from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.reporting import renewed
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Clock
+from metagit_mcp.ports.machine import Clock
 
 # A lease is renewed when less than this part of its term is left.
 _RENEW_PART = 2 / 3

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import EventStore, Ids, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import EventStore, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.machine import Ids
 
 if TYPE_CHECKING:
     from metagit_mcp.application.ledger_turn import LedgerTurn

@@ -7,7 +7,7 @@ from metagit_mcp.domain.evolve import evolve_all
 from metagit_mcp.domain.replay import nodes_told, weight_of
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.work import NodeKey
-from metagit_mcp.ports import GroupInbox, LedgerWriter
+from metagit_mcp.ports.ledger import GroupInbox, LedgerWriter
 from metagit_mcp.wire.ledger_codec import event_record
 
 

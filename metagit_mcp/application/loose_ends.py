@@ -14,7 +14,7 @@ from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.work import ExecutionLease, WorkItem
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Fault
+from metagit_mcp.ports.housekeeping import Fault
 
 # A server renews when a third of the term is over; after twice that, and some seconds for a machine that is busy,
 # nobody did (work.md §2).

@@ -15,7 +15,9 @@ from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import EventStore, Fault, Housekeeping, Ids, Offload
+from metagit_mcp.ports.housekeeping import Fault, Housekeeping
+from metagit_mcp.ports.ledger import EventStore
+from metagit_mcp.ports.machine import Ids, Offload
 from metagit_mcp.wire.diagnosis import DoctorAnswer, DoctorFinding
 
 T = TypeVar("T")

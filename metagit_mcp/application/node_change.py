@@ -11,7 +11,7 @@ from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, LoadedGraph, TaskNode
 from metagit_mcp.domain.text import is_agent_id, shown_name
 from metagit_mcp.errors import InvalidInput, NodeNotEligible, NodeNotFound, RevisionConflict
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.demand import demand_of
 from metagit_mcp.scheduling.eligibility import Reason, intrinsic
 from metagit_mcp.scheduling.queue import GroupQueue

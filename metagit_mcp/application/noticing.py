@@ -15,7 +15,9 @@ from metagit_mcp.application.topics import Topic
 from metagit_mcp.application.watching import Watching
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import DecisionLog, EventStore, Waits, WorkspaceImage
+from metagit_mcp.ports.ledger import EventStore
+from metagit_mcp.ports.machine import Waits
+from metagit_mcp.ports.workspace import DecisionLog, WorkspaceImage
 
 if TYPE_CHECKING:
     from metagit_mcp.scheduling.quiet import Quiet

@@ -13,7 +13,8 @@ from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
 from metagit_mcp.domain.text import is_any_id
 from metagit_mcp.errors import AuthForbidden, InvalidInput, PolicyInvalid, RevisionConflict
-from metagit_mcp.ports import Clock, DecisionLog, Ids, Offload, PolicyStore, Warnings, WorkspaceImage
+from metagit_mcp.ports.machine import Clock, Ids, Offload
+from metagit_mcp.ports.workspace import DecisionLog, PolicyStore, Warnings, WorkspaceImage
 from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, plan
 from metagit_mcp.wire.policy_codec import merge_patch, parse_patch, read_policy, revision_of, shown_policy

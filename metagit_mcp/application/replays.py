@@ -14,7 +14,8 @@ from metagit_mcp.domain.shares import Level, Pool, Shares
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import InvalidStateTransition, StoreUnavailable
-from metagit_mcp.ports import EventStore, Ids, LedgerMark
+from metagit_mcp.ports.ledger import EventStore, LedgerMark
+from metagit_mcp.ports.machine import Ids
 from metagit_mcp.wire.group_answers import GroupReplay, SnapshotAnswer, VerifyAnswer
 
 

@@ -17,7 +17,8 @@ from metagit_mcp.domain.events import ApprovalGranted
 from metagit_mcp.domain.instant import instant_text
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import AuthForbidden, RevisionConflict
-from metagit_mcp.ports import DecisionLog, Ids, Offload
+from metagit_mcp.ports.machine import Ids, Offload
+from metagit_mcp.ports.workspace import DecisionLog
 from metagit_mcp.scheduling.eligibility import intrinsic
 from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord, PauseAnswer
 

@@ -19,7 +19,8 @@ from metagit_mcp.domain.share_events import PoolRested
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import changed
 from metagit_mcp.errors import InvalidInput, MetagitError
-from metagit_mcp.ports import DecisionLog, Ids, Keeper, Waits, Warnings
+from metagit_mcp.ports.machine import Ids, Waits
+from metagit_mcp.ports.workspace import DecisionLog, Keeper, Warnings
 from metagit_mcp.scheduling.cycle import Pick, census, choose, plan
 from metagit_mcp.scheduling.explain import decision
 from metagit_mcp.scheduling.snapshot import Asker

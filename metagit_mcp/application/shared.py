@@ -22,7 +22,8 @@ from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Clock, WorkspaceImage, WorkspaceSource
+from metagit_mcp.ports.machine import Clock
+from metagit_mcp.ports.workspace import WorkspaceImage, WorkspaceSource
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, unsettled_runs
 from metagit_mcp.scheduling.snapshot import Snapshot
 

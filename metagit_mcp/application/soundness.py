@@ -12,7 +12,9 @@ from metagit_mcp.domain.replay import first_difference, fold
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.text import shown
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import EventStore, Fault, Ids, LedgerMark
+from metagit_mcp.ports.housekeeping import Fault
+from metagit_mcp.ports.ledger import EventStore, LedgerMark
+from metagit_mcp.ports.machine import Ids
 from metagit_mcp.wire.ledger_codec import read_event
 
 _PAGE: Final = 10_000

@@ -23,7 +23,8 @@ from metagit_mcp.domain.tasks import FINISHED_STATUSES, OPEN_STATUSES, TaskNode
 from metagit_mcp.domain.text import is_agent_id
 from metagit_mcp.domain.work import WorkItem
 from metagit_mcp.errors import ApprovalRequired, AuthForbidden, GraphExists, WorkAlreadyOwned
-from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Offload, Warnings, WorkspaceImage
+from metagit_mcp.ports.machine import Clock, Ids, Offload
+from metagit_mcp.ports.workspace import DecisionLog, GraphStore, Warnings, WorkspaceImage
 from metagit_mcp.wire.requests import TaskPlanRequest, TaskUpdateRequest
 from metagit_mcp.wire.responses import NodeRecord, TaskListAnswer, TaskPlanAnswer, TaskUpdateAnswer
 

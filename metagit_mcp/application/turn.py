@@ -10,7 +10,9 @@ from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.work import NodeKey
-from metagit_mcp.ports import GroupInbox, Ids, WorkspaceImage
+from metagit_mcp.ports.ledger import GroupInbox
+from metagit_mcp.ports.machine import Ids
+from metagit_mcp.ports.workspace import WorkspaceImage
 
 
 class Turn:

@@ -16,7 +16,8 @@ from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskNode
 from metagit_mcp.domain.text import known_word
 from metagit_mcp.domain.work import WorkItem
-from metagit_mcp.ports import EventStore, LedgerMark, Waits
+from metagit_mcp.ports.ledger import EventStore, LedgerMark
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.ledger_codec import read_event
 
 # Who looks on learns of a change within a second.

@@ -14,7 +14,8 @@ from metagit_mcp.domain.projection import is_due, projection
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Clock, DecisionLog, GraphStore, Ids, Warnings
+from metagit_mcp.ports.machine import Clock, Ids
+from metagit_mcp.ports.workspace import DecisionLog, GraphStore, Warnings
 
 Json = dict[str, Any]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from metagit_mcp.application.watching import Watching
     from metagit_mcp.application.work import Work
     from metagit_mcp.domain.place import WorkspacePlace
-    from metagit_mcp.ports import Clock, Ids, Waits
+    from metagit_mcp.ports.machine import Clock, Ids, Waits
     from metagit_mcp.settings import Settings
     from metagit_mcp.wire.measures import Calls, Standing
 

@@ -18,7 +18,7 @@ from metagit_mcp.adapters.postgres import PostgresEventStore
 from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.adapters.system import RandomIds
 from metagit_mcp.bootstrap import open_application
-from metagit_mcp.ports import EventStore, LedgerMark
+from metagit_mcp.ports.ledger import EventStore, LedgerMark
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.requests import NextRequest, WorkReportRequest
 from tests.scenarios.at_once import AT_ONCE, finished

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metagit_mcp.ports import EventStore
+from metagit_mcp.ports.ledger import EventStore
 from tests.conformance.ledgers import KINDS, Ledgers, counted_ids
 
 

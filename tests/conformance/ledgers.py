@@ -12,7 +12,7 @@ import pytest
 from metagit_mcp.adapters.memory import MemoryEventStore, MemoryLedger
 from metagit_mcp.adapters.postgres import PostgresEventStore
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.ports import EventStore
+from metagit_mcp.ports.ledger import EventStore
 
 if TYPE_CHECKING:
     from tests.postgres_server import PostgresServer

@@ -12,7 +12,7 @@ import pytest
 
 from metagit_mcp.adapters.freed_memory import LARGE
 from metagit_mcp.errors import StoreUnavailable
-from metagit_mcp.ports import EventStore, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import EventStore, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 from tests.conformance.ledgers import BUSY_SECONDS, Ledgers
 
 NewId = Callable[[], str]

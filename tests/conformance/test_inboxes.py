@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from metagit_mcp.ports import EventStore, GroupInbox, InboxEntry, InboxSize, LedgerMark
+from metagit_mcp.ports.ledger import EventStore, GroupInbox, InboxEntry, InboxSize, LedgerMark
 from tests.conformance.ledgers import Ledgers
 
 NewId = Callable[[], str]

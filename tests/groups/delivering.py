@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from metagit_mcp.application.ledger_turn import LedgerTurn
     from metagit_mcp.application.turn import Turn
     from metagit_mcp.domain.state import LedgerState
-    from metagit_mcp.ports import EventStore
+    from metagit_mcp.ports.ledger import EventStore
     from metagit_mcp.wire.group_events import GroupEvent
 
 Json = dict[str, Any]

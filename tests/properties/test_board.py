@@ -19,7 +19,7 @@ from metagit_mcp.application.shared import View
 from metagit_mcp.application.standing import status_answer
 from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.tasks import FINISHED_STATUSES
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan, reasons_against
 from metagit_mcp.wire.board_answers import BoardAnswer, BoardViewer
 from metagit_mcp.wire.codec import plain

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 
 T = TypeVar("T")
 

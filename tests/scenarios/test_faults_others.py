@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from tests.scenarios.at_once import no_time
 from tests.scenarios.attack import Server
 from tests.scenarios.claiming import POLICY, counts, given, held, reasons, refused, told

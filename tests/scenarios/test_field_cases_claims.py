@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from tests.scenarios.at_once import no_time
 from tests.scenarios.claiming import POLICY, counts, given, held, reasons, refusal, refused
 from tests.unit.adapters.reading import node

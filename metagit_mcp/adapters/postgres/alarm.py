@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import Sleep
+from metagit_mcp.ports.machine import Sleep
 
 if TYPE_CHECKING:
     from metagit_mcp.adapters.postgres.link import Link

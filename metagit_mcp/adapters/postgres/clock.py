@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from metagit_mcp.domain.instant import Instant
 from metagit_mcp.domain.value import value
-from metagit_mcp.ports import Clock
+from metagit_mcp.ports.machine import Clock
 
 
 @value

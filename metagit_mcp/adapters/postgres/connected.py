@@ -12,7 +12,7 @@ from metagit_mcp.adapters.postgres.inbox import PostgresInbox
 from metagit_mcp.adapters.postgres.link import Link, Rows, Taken
 from metagit_mcp.adapters.postgres.making import SCHEMA_VERSION, is_made, lock
 from metagit_mcp.domain.value import value
-from metagit_mcp.ports import InboxSize, LedgerMark, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import InboxSize, LedgerMark, StoredEvent, StoredSnapshot
 
 _GAPS_NAMED: Final = 10
 _NEVER: Final = 2**63 - 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from metagit_mcp.adapters.postgres.link import Link, Rows, Taken
-from metagit_mcp.ports import InboxEntry
+from metagit_mcp.ports.ledger import InboxEntry
 
 
 class Within(Protocol):

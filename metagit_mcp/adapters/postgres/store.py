@@ -17,7 +17,8 @@ from metagit_mcp.adapters.postgres.failures import cut, no_driver, unknown_outco
 from metagit_mcp.adapters.postgres.naming import LedgerName
 from metagit_mcp.adapters.turn import Turn
 from metagit_mcp.errors import MetagitError, StoreUnavailable
-from metagit_mcp.ports import Clock, InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot, Waits
+from metagit_mcp.ports.ledger import InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.machine import Clock, Waits
 
 if TYPE_CHECKING:
     from metagit_mcp.adapters.postgres.alarm import Alarm

@@ -12,7 +12,7 @@ from typing import Any, Final
 from metagit_mcp.adapters.layout import LEDGER
 from metagit_mcp.adapters.sqlite.failures import ledger_error
 from metagit_mcp.adapters.sqlite.statements import statement
-from metagit_mcp.ports import InboxEntry
+from metagit_mcp.ports.ledger import InboxEntry
 
 Rows = list[tuple[Any, ...]]
 _KEY_BYTES: Final = 16

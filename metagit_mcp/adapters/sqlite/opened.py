@@ -21,7 +21,7 @@ from metagit_mcp.adapters.sqlite.one_writer import PAUSE
 from metagit_mcp.adapters.sqlite.refused import replaced
 from metagit_mcp.adapters.sqlite.statements import statement
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import InboxSize, LedgerMark, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import InboxSize, LedgerMark, StoredEvent, StoredSnapshot
 
 _ALL: Final = -1
 _GAPS_NAMED: Final = 10

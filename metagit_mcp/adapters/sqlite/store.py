@@ -20,7 +20,7 @@ from metagit_mcp.adapters.sqlite.one_writer import OneWriter
 from metagit_mcp.adapters.sqlite.refused import read_only, refuse_place, replaced
 from metagit_mcp.adapters.turn import Turn
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
+from metagit_mcp.ports.ledger import InboxSize, LedgerMark, LedgerWriter, StoredEvent, StoredSnapshot
 
 if TYPE_CHECKING:
     from metagit_mcp.adapters.sqlite.opened import OpenedLedger

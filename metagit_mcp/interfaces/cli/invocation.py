@@ -34,7 +34,7 @@ def open_workspace(flags: Mapping[str, Any]) -> "Application":
         WorkspaceNotFound: there is none.
     """
     from metagit_mcp.bootstrap import open_application
-    from metagit_mcp.ports import Waits
+    from metagit_mcp.ports.machine import Waits
     from metagit_mcp.settings import settings_from
 
     waits = Waits(offload=_at_once, sleep=_asleep)

@@ -69,7 +69,7 @@ def _with_start(given: Mapping[str, object], environ: Mapping[str, str]) -> dict
 
 
 def _briefings(settings: Settings) -> "Briefings":
-    from metagit_mcp.ports import Waits  # noqa: PLC0415 - where there is a workspace
+    from metagit_mcp.ports.machine import Waits  # noqa: PLC0415 - where there is a workspace
 
     # Nothing is claimed: in whose name it would be is not looked up.
     settings = replace(settings, session_id=settings.session_id or "hook")

@@ -97,7 +97,7 @@ async def _serve(settings: Settings, address: "Address", listener: socket.socket
     from metagit_mcp.interfaces.mcp.opening import LateApplication  # noqa: PLC0415 - as above
     from metagit_mcp.interfaces.mcp.server import build_server  # noqa: PLC0415 - as above
     from metagit_mcp.interfaces.mcp.tracing import traced  # noqa: PLC0415 - as above
-    from metagit_mcp.ports import Waits  # noqa: PLC0415 - as above
+    from metagit_mcp.ports.machine import Waits  # noqa: PLC0415 - as above
 
     offload = OneThread()
     ending = Ending()

@@ -33,7 +33,7 @@ def run(settings: Settings) -> None:
         from metagit_mcp.interfaces.mcp.server import build_server  # noqa: PLC0415 - as above
         from metagit_mcp.interfaces.mcp.stdio import serve_stdio  # noqa: PLC0415 - as above
         from metagit_mcp.interfaces.mcp.tracing import traced  # noqa: PLC0415 - as above
-        from metagit_mcp.ports import Waits  # noqa: PLC0415 - as above
+        from metagit_mcp.ports.machine import Waits  # noqa: PLC0415 - as above
     # Nobody waits for it: a look at a slow disk must not keep the first answer.
     Thread(target=_report_missing, args=(partial(place_of, settings),), daemon=True).start()
     offload = OneThread()

@@ -13,7 +13,7 @@ from metagit_mcp.bootstrap import open_application
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.opening import the_process
 from metagit_mcp.interfaces.mcp.server import build_server
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.settings import TOOLSETS, Settings
 from tests.interfaces.mcp.live import asleep
 

@@ -15,7 +15,7 @@ from metagit_mcp.application.keeping import Keeping
 from metagit_mcp.bootstrap import open_application
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.server import build_server
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.settings import settings_from
 from tests.interfaces.mcp.live import NEXT, REPORT, START, STATUS, Json, asleep, claimed, node, statuses, write_graph
 from tests.interfaces.mcp.results import refusal

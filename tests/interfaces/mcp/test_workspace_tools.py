@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters, types
 from metagit_mcp.bootstrap import open_application
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.server import build_server
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.settings import settings_from
 from tests.interfaces.mcp.live import asleep
 from tests.interfaces.mcp.raw_wire import ERAS, LineReader, RawServer

@@ -12,7 +12,7 @@ from functools import partial
 from metagit_mcp.adapters.fault_points import arm_fault, die_at
 from metagit_mcp.adapters.sqlite import SqliteEventStore, making, opened
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.ports import InboxEntry, LedgerMark
+from metagit_mcp.ports.ledger import InboxEntry, LedgerMark
 from tests.unit.adapters.child import become_nobody
 
 # Loaded before any right is given up: the interpreter may lie where only its owner can read.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.ports import InboxEntry, LedgerMark
+from metagit_mcp.ports.ledger import InboxEntry, LedgerMark
 
 NAME = ".metagit/schedule/ledger.db"
 OWN_ID = "0" * 32

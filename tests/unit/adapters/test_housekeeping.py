@@ -11,7 +11,7 @@ import pytest
 from metagit_mcp.adapters.housekeeping import WorkspaceHousekeeping
 from metagit_mcp.adapters.refusals import FileRefused, FileUnreadable
 from metagit_mcp.adapters.workspace import init_workspace
-from metagit_mcp.ports import Fault
+from metagit_mcp.ports.housekeeping import Fault
 from tests.unit.adapters.reading import AT, Reader, kept_of, node, put, put_graph, without
 from tests.unit.adapters.second import run_as_nobody
 

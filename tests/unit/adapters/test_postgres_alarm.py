@@ -13,7 +13,8 @@ import pytest
 
 from metagit_mcp.adapters.postgres import PostgresEventStore, alarm
 from metagit_mcp.interfaces.mcp.offload import OneThread
-from metagit_mcp.ports import LedgerMark, Waits
+from metagit_mcp.ports.ledger import LedgerMark
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.requests import NextRequest, StatusRequest
 from tests.scenarios.at_once import AT_ONCE, finished, no_time
 from tests.unit.adapters.reading import node

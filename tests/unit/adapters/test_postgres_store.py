@@ -16,7 +16,7 @@ from metagit_mcp.adapters.postgres import PostgresEventStore, link, making
 from metagit_mcp.adapters.postgres.address import public_name
 from metagit_mcp.adapters.system import FixedClock
 from metagit_mcp.errors import MetagitError, ReadOnlyWorkspace, StoreCorrupt, StoreTooNew, StoreUnavailable
-from metagit_mcp.ports import InboxEntry, LedgerMark
+from metagit_mcp.ports.ledger import InboxEntry, LedgerMark
 from metagit_mcp.settings import settings_from
 from tests.unit.adapters.severing import Line
 

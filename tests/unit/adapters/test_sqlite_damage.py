@@ -10,7 +10,7 @@ import pytest
 
 from metagit_mcp.adapters.refusals import FileRefused
 from metagit_mcp.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
-from metagit_mcp.ports import LedgerMark, StoredSnapshot
+from metagit_mcp.ports.ledger import LedgerMark, StoredSnapshot
 from tests.unit.adapters.ledger_files import (
     KNOWN,
     NAME,

@@ -15,7 +15,7 @@ from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.adapters.sqlite.image import APPLICATION_ID, empty_ledger
 from metagit_mcp.adapters.sqlite.statements import statement
 from metagit_mcp.errors import StoreTooNew, StoreUnavailable
-from metagit_mcp.ports import InboxEntry, InboxSize, LedgerMark, StoredSnapshot
+from metagit_mcp.ports.ledger import InboxEntry, InboxSize, LedgerMark, StoredSnapshot
 from tests.unit.adapters import children
 from tests.unit.adapters.ledger_files import (
     KNOWN,

@@ -15,7 +15,7 @@ import pytest
 
 from metagit_mcp.adapters.fault_points import LEDGER_POINTS
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.ports import LedgerMark
+from metagit_mcp.ports.ledger import LedgerMark
 from tests.unit.adapters import children
 
 CHILD = "ledger_child"

@@ -16,7 +16,7 @@ from metagit_mcp.adapters import file_systems
 from metagit_mcp.adapters.sqlite import statements
 from metagit_mcp.adapters.sqlite.store import BUSY_SECONDS, SqliteEventStore
 from metagit_mcp.errors import MetagitError, ReadOnlyWorkspace, StoreUnavailable
-from metagit_mcp.ports import LedgerMark, StoredSnapshot
+from metagit_mcp.ports.ledger import LedgerMark, StoredSnapshot
 from tests.unit.adapters import children
 from tests.unit.adapters.ledger_files import (
     NAME,

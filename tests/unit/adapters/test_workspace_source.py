@@ -14,7 +14,7 @@ from metagit_mcp.adapters.changes import open_changes
 from metagit_mcp.adapters.layout import WATCHED
 from metagit_mcp.adapters.workspace_source import WorkspaceFiles
 from metagit_mcp.domain.policy import SchedulePolicy
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
 from tests.unit.adapters.reading import AT, Reader, node, put, put_graph, state_of
 from tests.unit.adapters.second import run_as_nobody

@@ -8,7 +8,8 @@ from metagit_mcp.application.current import Current
 from metagit_mcp.application.ledger import Ledger
 from metagit_mcp.application.shared import Shared
 from metagit_mcp.application.write_back import WriteBack
-from metagit_mcp.ports import Offload, WorkspaceSource
+from metagit_mcp.ports.machine import Offload
+from metagit_mcp.ports.workspace import WorkspaceSource
 
 NOWHERE = "/nowhere"
 

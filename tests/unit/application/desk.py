@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metagit_mcp.domain.work import PauseScope
-    from metagit_mcp.ports import Waits
+    from metagit_mcp.ports.machine import Waits
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 Json = dict[str, Any]

@@ -14,7 +14,7 @@ from metagit_mcp.application.access import TokenWish
 from metagit_mcp.application.board_changes import Sight, Sights
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.errors import PolicyInvalid
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.board_answers import BoardAnswer, BoardRequest
 from tests.scenarios.at_once import AT_ONCE, finished
 from tests.unit.adapters.reading import node

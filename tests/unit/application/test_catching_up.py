@@ -11,7 +11,7 @@ from metagit_mcp.application.current import Current
 from metagit_mcp.domain.events import SchedulingPaused
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.errors import PolicyInvalid, StoreUnavailable
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
 from tests.snapshots import NOW
 from tests.unit.application.alone import current_over

@@ -10,7 +10,7 @@ import pytest
 
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.errors import GraphInvalid, GraphNotFound, NodeAmbiguous, NodeNotFound, PolicyInvalid
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
 from tests.scenarios.at_once import finished
 from tests.unit.adapters.reading import node

@@ -10,7 +10,7 @@ from metagit_mcp.domain.fed_graph import graph_of
 from metagit_mcp.domain.feeds import Contract, Feed
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
-from metagit_mcp.ports import WorkspaceImage
+from metagit_mcp.ports.workspace import WorkspaceImage
 from metagit_mcp.scheduling.snapshot import Surroundings
 from tests.snapshots import NOW, group, task
 

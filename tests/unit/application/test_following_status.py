@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metagit_mcp.errors import PolicyInvalid
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.requests import StatusRequest
 from tests.scenarios.at_once import AT_ONCE, finished

@@ -18,7 +18,7 @@ from metagit_mcp.errors import (
     MetagitError,
     SchemaMismatch,
 )
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.estimate_answers import EstimateRequest
 from metagit_mcp.wire.group_events import read_group_event

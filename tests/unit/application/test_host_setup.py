@@ -23,7 +23,7 @@ ONE: dict[Host, str | None] = {host: "AGENTS.md" if host == "agents-md" else Non
 
 
 class Files:
-    """Files in memory: `ports.HostFiles`."""
+    """Files in memory: `ports.hosts.HostFiles`."""
 
     def __init__(self, **links: str) -> None:
         self.raw: dict[str, bytes] = {}

@@ -14,7 +14,7 @@ from metagit_mcp.application.ledger import Ledger
 from metagit_mcp.domain.events import LeaseExpired, SchedulingPaused
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import StoreCorrupt
-from metagit_mcp.ports import LedgerMark, StoredSnapshot
+from metagit_mcp.ports.ledger import LedgerMark, StoredSnapshot
 from metagit_mcp.wire.ledger_codec import STATE_VERSION, event_record, state_record
 
 AT = datetime(2026, 12, 1, 12, tzinfo=UTC)

@@ -20,7 +20,7 @@ from tests.unit.adapters.reading import AT, graph, node
 from tests.unit.application.desk import Desk
 
 if TYPE_CHECKING:
-    from metagit_mcp.ports import WorkspaceImage
+    from metagit_mcp.ports.workspace import WorkspaceImage
     from tests.unit.application.desk import Json
 
 NOW = "2026-12-01T12:00:00+00:00"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from metagit_mcp.errors import AuthStaleSession, GraphNotFound, PolicyInvalid
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.answer_size import fitted
 from metagit_mcp.wire.requests import NextRequest, parse_request
 from tests.scenarios.at_once import at_once, finished
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from metagit_mcp.application.turn import Turn
-    from metagit_mcp.ports import Warnings
+    from metagit_mcp.ports.workspace import Warnings
     from tests.unit.application.desk import Desk, Json
 
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metagit_mcp.errors import StoreCorrupt, WorkStaleOwnership
-from metagit_mcp.ports import Waits
+from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.codec import plain
 from tests.scenarios.at_once import AT_ONCE, finished
 from tests.unit.adapters.reading import node
