@@ -11,8 +11,8 @@ from metagit_mcp.domain.decision import BudgetFigure
 from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.text import ANY_ID_PATTERN
 from metagit_mcp.domain.value import value
+from metagit_mcp.wire.arguments import said
 from metagit_mcp.wire.board_cards import BlockedCard, LostCard, PausedCard, PersonCard, QueueCard, RunningCard
-from metagit_mcp.wire.requests import said
 from metagit_mcp.wire.responses import PauseRecord, ReasonCount
 from metagit_mcp.wire.status_answers import GroupStatus, HeldSlots, MergePressure, StatusCounts
 

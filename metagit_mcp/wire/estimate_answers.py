@@ -6,7 +6,7 @@ from metagit_mcp.domain.feeds import CapacityStatus
 from metagit_mcp.domain.text import ANY_ID_PATTERN
 from metagit_mcp.domain.value import value
 from metagit_mcp.scheduling.estimate import StartWindow
-from metagit_mcp.wire.requests import said
+from metagit_mcp.wire.arguments import said
 
 
 @value

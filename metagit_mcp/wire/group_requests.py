@@ -1,12 +1,12 @@
-"""What is asked of Groups that are fed by Events. Knows no use case; `requests.py` says how arguments are read."""
+"""What is asked of Groups that are fed by Events. Knows no use case; `arguments.py` says how they are read."""
 
 from typing import Any, Final
 
 from metagit_mcp.domain.text import AGENT_PATTERN, is_agent_id
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.wire.arguments import said
 from metagit_mcp.wire.codec import Json
-from metagit_mcp.wire.requests import said
 
 MOST_EVENTS: Final = 1_000
 MOST_BYTES: Final = 8 * 1024 * 1024

@@ -5,7 +5,7 @@ from datetime import datetime
 from metagit_mcp.domain.text import ANY_ID_PATTERN
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import PauseScope
-from metagit_mcp.wire.requests import said
+from metagit_mcp.wire.arguments import said
 
 _LONGEST_ID = 256
 _LONGEST_TEXT = 2_000

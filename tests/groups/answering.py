@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.group_requests import DeliverRequest
-from metagit_mcp.wire.requests import parse_request
 from tests.groups import commands
 from tests.groups.streams import CHOICES
 from tests.scenarios.at_once import finished

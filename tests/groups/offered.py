@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.group_requests import DeliverRequest
-from metagit_mcp.wire.requests import parse_request
 from tests.groups import commands
 from tests.groups.authority import FIRST, Authority
 from tests.scenarios.at_once import finished

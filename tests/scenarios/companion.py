@@ -18,7 +18,8 @@ from metagit_mcp.bootstrap import Application, open_application
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.settings import settings_from
 from metagit_mcp.wire.answer_size import fitted
-from metagit_mcp.wire.requests import NextRequest, PolicyRequest, StatusRequest, TaskUpdateRequest, parse_request
+from metagit_mcp.wire.arguments import parse_request
+from metagit_mcp.wire.requests import NextRequest, PolicyRequest, StatusRequest, TaskUpdateRequest
 from tests import ready
 from tests.scenarios.at_once import AT_ONCE, finished
 

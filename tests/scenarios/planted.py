@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metagit_mcp.errors import MetagitError
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.estimate_answers import EstimateRequest
-from metagit_mcp.wire.requests import parse_request
 from tests import ready
 from tests.groups.offered import CAPABLE, at_the_beginning, deliver, offering
 from tests.interfaces.cli.fake_runs import WAIT_S, environment

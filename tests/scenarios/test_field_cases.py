@@ -20,8 +20,9 @@ from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan
 from metagit_mcp.scheduling.explain import decision, explain
 from metagit_mcp.scheduling.lane import Lane
 from metagit_mcp.scheduling.snapshot import Asker
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.graph_codec import load_graph
-from metagit_mcp.wire.requests import StatusRequest, parse_request
+from metagit_mcp.wire.requests import StatusRequest
 from tests.snapshots import (
     ANYONE,
     HOUR,

@@ -16,10 +16,11 @@ from metagit_mcp.domain.tasks import TaskGraph, TaskNode
 from metagit_mcp.errors import InvalidInput, PolicyInvalid
 from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, plan
 from metagit_mcp.scheduling.explain import explain
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import line
 from metagit_mcp.wire.graph_codec import load_graph
 from metagit_mcp.wire.policy_codec import policy_record, read_policy
-from metagit_mcp.wire.requests import NextRequest, parse_request
+from metagit_mcp.wire.requests import NextRequest
 from tests.snapshots import (
     ANYONE,
     around,

@@ -9,7 +9,8 @@ import pytest
 from metagit_mcp.adapters.policy_file import PolicyFileStore
 from metagit_mcp.errors import PolicyInvalid
 from metagit_mcp.wire.answer_size import fitted
-from metagit_mcp.wire.requests import TaskPlanRequest, parse_request
+from metagit_mcp.wire.arguments import parse_request
+from metagit_mcp.wire.requests import TaskPlanRequest
 from tests.scenarios.at_once import finished
 from tests.scenarios.companion import approve, next_of, opened, set_policy, update
 

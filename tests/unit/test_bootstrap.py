@@ -15,8 +15,9 @@ from metagit_mcp.application.caller import Caller
 from metagit_mcp.bootstrap import Application, Parts, init_workspace, open_application
 from metagit_mcp.errors import AuthForbidden, InvalidInput, WorkspaceNotFound
 from metagit_mcp.settings import Settings
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
-from metagit_mcp.wire.requests import NextRequest, PolicyRequest, TaskPlanRequest, parse_request
+from metagit_mcp.wire.requests import NextRequest, PolicyRequest, TaskPlanRequest
 from tests.scenarios.at_once import AT_ONCE, finished
 from tests.scenarios.companion import ended, start
 

@@ -23,11 +23,11 @@ from metagit_mcp.interfaces.cli.views_groups import (
     view_snapshot,
     view_verified,
 )
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.estimate_answers import EstimateRequest
 from metagit_mcp.wire.group_answers import DeliverAnswer
 from metagit_mcp.wire.group_requests import group_id_from
-from metagit_mcp.wire.requests import parse_request
 
 if TYPE_CHECKING:
     from metagit_mcp.interfaces.cli.delivering import Delivery

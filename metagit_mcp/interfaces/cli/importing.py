@@ -9,9 +9,9 @@ from metagit_mcp.interfaces.cli.flags import example, request_flags, shared_flag
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, finished
 from metagit_mcp.interfaces.cli.views_import import view_import
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.lists.import_answers import ImportRequest, System
-from metagit_mcp.wire.requests import parse_request
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ALWAYS: Final = frozenset({"system", "path"})

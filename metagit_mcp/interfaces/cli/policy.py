@@ -18,8 +18,9 @@ from metagit_mcp.interfaces.cli.flags import (
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, finished
 from metagit_mcp.interfaces.cli.views_policy import view_policy
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.policy_codec import parse_patch
-from metagit_mcp.wire.requests import PolicyRequest, parse_request
+from metagit_mcp.wire.requests import PolicyRequest
 
 # The action is the command, and a patch may come from a file; the rest are flags.
 _FIXED: Final = frozenset({"action", "patch"})

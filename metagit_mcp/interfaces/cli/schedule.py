@@ -22,7 +22,8 @@ from metagit_mcp.interfaces.cli.invocation import Invocation, finished
 from metagit_mcp.interfaces.cli.output import say
 from metagit_mcp.interfaces.cli.views_schedule import counted, view_explanation, view_next, view_status
 from metagit_mcp.interfaces.cli.wording import for_people
-from metagit_mcp.wire.requests import NextRequest, StatusRequest, parse_request
+from metagit_mcp.wire.arguments import parse_request
+from metagit_mcp.wire.requests import NextRequest, StatusRequest
 from metagit_mcp.wire.responses import NextAnswer
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from starlette.requests import Request
 from metagit_mcp.bootstrap import Application
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.interfaces.http.reading import body_of, query_of
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.http.http_requests import advice_request, claim_request
-from metagit_mcp.wire.requests import WorkReportRequest, WorkStartRequest, parse_request
+from metagit_mcp.wire.requests import WorkReportRequest, WorkStartRequest
 
 # A result with all that it may hold, each character escaped.
 _MOST_BYTES: Final = 1024 * 1024

@@ -21,10 +21,11 @@ from metagit_mcp.interfaces.http.answers import answered, refused
 from metagit_mcp.interfaces.http.dispatching import claim, report, show_next, start
 from metagit_mcp.interfaces.http.identity import caller_now
 from metagit_mcp.interfaces.http.reading import body_of, query_of
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.board_answers import BoardRequest, PictureRequest
 from metagit_mcp.wire.codec import compact
 from metagit_mcp.wire.person_requests import ApproveRequest, NodeRequest, PauseRequest, ResumeRequest, ReviewRequest
-from metagit_mcp.wire.requests import StatusRequest, parse_request
+from metagit_mcp.wire.requests import StatusRequest
 
 Opened = Callable[[], Awaitable[Application]]
 Handler = Callable[[Request, Application, str], Awaitable[Any]]

@@ -15,8 +15,8 @@ from metagit_mcp.interfaces.http.answers import answered, refused
 from metagit_mcp.interfaces.http.identity import COOKIE, caller_or_none
 from metagit_mcp.interfaces.http.reading import body_of
 from metagit_mcp.wire.access_answers import WhoAnswer
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.person_requests import SessionRequest
-from metagit_mcp.wire.requests import parse_request
 
 # As long as a browser keeps it; the token may end before.
 _SECONDS: Final = 30 * 24 * 3600

@@ -9,6 +9,7 @@ from metagit_mcp.domain.decision import ScheduleDecision
 from metagit_mcp.domain.value import value
 from metagit_mcp.interfaces.mcp.board_app import PAGE_URI
 from metagit_mcp.wire.answer_size import Rendered, rendered
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import Json
 from metagit_mcp.wire.estimate_answers import EstimateAnswer, EstimateRequest
 from metagit_mcp.wire.group_answers import DeliverAnswer
@@ -23,7 +24,6 @@ from metagit_mcp.wire.requests import (
     TaskUpdateRequest,
     WorkReportRequest,
     WorkStartRequest,
-    parse_request,
 )
 from metagit_mcp.wire.responses import (
     NextAnswer,

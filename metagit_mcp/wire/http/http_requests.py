@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.wire.arguments import parse_request, said
 from metagit_mcp.wire.codec import Json
-from metagit_mcp.wire.requests import Detail, NextRequest, parse_request, said
+from metagit_mcp.wire.requests import Detail, NextRequest
 
 _OF_NEXT: Final = {each.name: each for each in fields(NextRequest)}
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from metagit_mcp.domain.text import ID_PATTERN
 from metagit_mcp.domain.value import value
-from metagit_mcp.wire.requests import said
+from metagit_mcp.wire.arguments import said
 
 System = Literal["beads", "taskmaster", "backlog"]
 Outcome = Literal["created", "updated", "unchanged", "stale_skipped", "kept_here", "vanished"]

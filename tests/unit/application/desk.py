@@ -17,6 +17,7 @@ from metagit_mcp.bootstrap import open_application
 from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.settings import Settings
 from metagit_mcp.wire.answer_size import fitted
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.board_answers import BoardRequest, PictureRequest
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.requests import (
@@ -27,7 +28,6 @@ from metagit_mcp.wire.requests import (
     TaskUpdateRequest,
     WorkReportRequest,
     WorkStartRequest,
-    parse_request,
 )
 from tests.scenarios.at_once import AT_ONCE, finished
 from tests.unit.adapters.reading import node, put, put_graph

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metagit_mcp.errors import MetagitError
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.lists.import_answers import ImportRequest
-from metagit_mcp.wire.requests import parse_request
 from tests.scenarios.at_once import finished
 
 if TYPE_CHECKING:

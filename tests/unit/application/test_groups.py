@@ -19,10 +19,10 @@ from metagit_mcp.errors import (
     SchemaMismatch,
 )
 from metagit_mcp.ports.machine import Waits
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.estimate_answers import EstimateRequest
 from metagit_mcp.wire.group_events import read_group_event
-from metagit_mcp.wire.requests import parse_request
 from tests.groups import commands
 from tests.groups.offered import CAPABLE, CODER, at_the_beginning, deliver, offering
 from tests.groups.real_events import LINES

@@ -9,7 +9,8 @@ import pytest
 from metagit_mcp.errors import AuthStaleSession, GraphNotFound, PolicyInvalid
 from metagit_mcp.ports.machine import Waits
 from metagit_mcp.wire.answer_size import fitted
-from metagit_mcp.wire.requests import NextRequest, parse_request
+from metagit_mcp.wire.arguments import parse_request
+from metagit_mcp.wire.requests import NextRequest
 from tests.scenarios.at_once import at_once, finished
 from tests.unit.adapters.reading import node
 

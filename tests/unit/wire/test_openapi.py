@@ -10,9 +10,10 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from metagit_mcp.domain.access import ACTS
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.http.openapi import openapi_document, roles_of
 from metagit_mcp.wire.http.openapi_operations import OPERATIONS, TAGS, Operation
-from metagit_mcp.wire.requests import WorkReportRequest, WorkStartRequest, parse_request
+from metagit_mcp.wire.requests import WorkReportRequest, WorkStartRequest
 from metagit_mcp.wire.schemas import schema_files
 
 if TYPE_CHECKING:

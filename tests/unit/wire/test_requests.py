@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.requests import (
     NextRequest,
     PlannedNode,
@@ -19,7 +20,6 @@ from metagit_mcp.wire.requests import (
     TaskUpdateRequest,
     WorkStartRequest,
     node_fields,
-    parse_request,
 )
 
 LIMIT = "limit: How many nodes: with claim all for this agent, else each for another."

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.requests import (
     GivenCheckpoint,
     GivenRateLimit,
@@ -16,7 +17,6 @@ from metagit_mcp.wire.requests import (
     NextRequest,
     WorkReportRequest,
     WorkStartRequest,
-    parse_request,
 )
 
 LEASE = "L-AAAAAAAAAAAA"
