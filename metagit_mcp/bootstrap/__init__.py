@@ -1,21 +1,19 @@
 """Puts the parts together: the only place that knows which adapter stands behind which port.
 
-It loads neither the MCP SDK nor networkx, and it opens no file of the workspace itself. Each part is loaded when it is
-put together: to find the workspace, which a hook does at each turn of an agent, costs a tenth of what a use case does.
+Where there are several, `chosen.py` says which one the settings ask for. Nothing here loads the MCP SDK or networkx, or
+opens a file of the workspace. Each part is loaded when it is put together: to find the workspace, which a hook does at
+each turn of an agent, costs a tenth of what a use case does.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from metagit_mcp.adapters.workspace import find_workspace, init_workspace
 from metagit_mcp.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from metagit_mcp.adapters.changes import Changes
-    from metagit_mcp.adapters.postgres import PostgresEventStore
     from metagit_mcp.adapters.simulation_picture import SimulationArtist
-    from metagit_mcp.adapters.sqlite import SqliteEventStore
     from metagit_mcp.adapters.traces import Traces
     from metagit_mcp.application.access import Access
     from metagit_mcp.application.board import Board
@@ -36,14 +34,13 @@ if TYPE_CHECKING:
     from metagit_mcp.application.tasks import Tasks
     from metagit_mcp.application.watching import Watching
     from metagit_mcp.application.work import Work
+    from metagit_mcp.bootstrap.chosen import Surface
     from metagit_mcp.domain.place import WorkspacePlace
-    from metagit_mcp.ports.machine import Clock, Ids, Waits
+    from metagit_mcp.ports.machine import Waits
     from metagit_mcp.settings import Settings
     from metagit_mcp.wire.measures import Calls, Standing
 
 MetricsPage = Callable[["Calls", "Standing | None", int], bytes]
-Surface = Literal["mcp", "cli", "http"]
-_LONGEST_WAIT = 300
 
 __all__ = [
     "Application",
@@ -61,7 +58,7 @@ __all__ = [
 class Parts:
     """What all callers of a process share over one workspace: its files, its ledger, the view of both."""
 
-    def __init__(self, settings: "Settings", *, surface: Surface, waits: "Waits") -> None:
+    def __init__(self, settings: "Settings", *, surface: "Surface", waits: "Waits") -> None:
         """Put it together; no file is read."""
         from metagit_mcp.adapters.decision_log import DecisionLogFiles
         from metagit_mcp.adapters.graph_store import GraphFileStore
@@ -72,16 +69,17 @@ class Parts:
         from metagit_mcp.application.ledger import Ledger
         from metagit_mcp.application.shared import Shared
         from metagit_mcp.application.write_back import WriteBack
+        from metagit_mcp.bootstrap.chosen import changes_of, clock_of, ids_of, store_of
 
         self.place = place_of(settings)
         root = self.place.path
         self.root = root
-        self.store = _store(settings, root)
+        self.store = store_of(settings, root)
         self.waits = waits
         if surface != "cli" and not isinstance(self.store, SqliteEventStore):
             self.waits = self.store.woken(waits)
-        self.clock, self.ids = _clock(settings, self.store), _ids(settings)
-        self.changes = _changes(settings, surface, root)
+        self.clock, self.ids = clock_of(settings, self.store), ids_of(settings)
+        self.changes = changes_of(settings, surface, root)
         self.log = DecisionLogFiles(root)
         self.source, self.graphs = WorkspaceFiles(root, self.changes), GraphFileStore(root)
         ledger = Ledger(self.store, self.ids)
@@ -270,18 +268,19 @@ class Application:
         self._parts.close()
 
 
-def open_application(settings: "Settings", *, surface: Surface, waits: "Waits") -> Application:
+def open_application(settings: "Settings", *, surface: "Surface", waits: "Waits") -> Application:
     """Return the use cases over the workspace that the settings lead to; its files are read at the first question.
 
     Raises:
         WorkspaceNotFound: there is none.
         InvalidInput: the fault point to stop at does not exist.
     """
+    from metagit_mcp.bootstrap.chosen import caller_of
     from metagit_mcp.bootstrap.faults import arm
 
     arm(settings.fault)
     parts = Parts(settings, surface=surface, waits=waits)
-    return Application(parts, _caller(settings, surface, parts.ids))
+    return Application(parts, caller_of(settings, surface, parts.ids))
 
 
 def export_schemas(folder: str) -> list[str]:
@@ -330,37 +329,6 @@ def open_traces(environ: Mapping[str, str], say: Callable[[str], None]) -> "Trac
     return Traces(otlp_exporter, say) if is_wanted(environ) else None
 
 
-def _changes(settings: "Settings", surface: Surface, root: str) -> "Changes":
-    """Return what looks for changes: a command looks once, and only a server gains by listening."""
-    from metagit_mcp.adapters.changes import open_changes
-    from metagit_mcp.adapters.layout import WATCHED
-
-    watch = "stat" if surface == "cli" and settings.watch == "auto" else settings.watch
-    return open_changes(root, WATCHED, mode=watch)
-
-
-def _caller(settings: "Settings", surface: Surface, ids: "Ids") -> "Caller":
-    """Return who calls: only a server that was started for one agent alone holds that agent's session."""
-    from metagit_mcp.adapters.system import user_at_host
-    from metagit_mcp.application.caller import Caller
-
-    is_server = surface == "mcp"
-    claims_as = settings.agent_id or settings.session_id
-    if not claims_as:
-        claims_as = f"agent-{ids.new()[:8]}" if is_server else user_at_host()
-    return Caller(
-        agent_id=settings.agent_id,
-        claims_as=claims_as,
-        holder=ids.new()[:12] if is_server and settings.agent_id else None,
-        attended=is_server,
-        max_wait_seconds=settings.max_wait_seconds if is_server else _LONGEST_WAIT,
-        capabilities=settings.capabilities,
-        operator=settings.operator,
-        policy_read_only=settings.policy_read_only,
-        surface=surface,
-    )
-
-
 def place_of(settings: "Settings") -> "WorkspacePlace":
     """Return where the workspace is that the settings lead to.
 
@@ -370,31 +338,3 @@ def place_of(settings: "Settings") -> "WorkspacePlace":
     start, started_from = settings.project_dir, settings.project_dir_from
     named = settings.workspace, settings.workspace_from
     return find_workspace(*named, start, started_from=started_from, plugin_root=settings.plugin_root)
-
-
-def _store(settings: "Settings", root: str) -> "SqliteEventStore | PostgresEventStore":
-    """Return where the ledger is: a file of the workspace, or a database for many hosts (ADR 0034)."""
-    from metagit_mcp.adapters.sqlite import SqliteEventStore
-
-    if settings.ledger is None:
-        return SqliteEventStore(root)
-    from metagit_mcp.adapters.postgres import PostgresEventStore
-
-    return PostgresEventStore(root, settings.ledger, named=settings.workspace_id)
-
-
-def _clock(settings: "Settings", store: "SqliteEventStore | PostgresEventStore") -> "Clock":
-    from metagit_mcp.adapters.sqlite import SqliteEventStore
-    from metagit_mcp.adapters.system import ClockFile, FixedClock, SystemClock
-
-    if settings.clock_file is not None:
-        return ClockFile(settings.clock_file)
-    if settings.clock is not None:
-        return FixedClock(settings.clock)
-    return SystemClock() if isinstance(store, SqliteEventStore) else store.clock(SystemClock())
-
-
-def _ids(settings: "Settings") -> "Ids":
-    from metagit_mcp.adapters.system import RandomIds, SeededIds
-
-    return RandomIds() if settings.ids is None else SeededIds(settings.ids)
