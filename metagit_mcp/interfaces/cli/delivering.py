@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metagit_mcp.domain.value import value
 from metagit_mcp.errors import MetagitError
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.event_lines import EventLine, EventLines
-from metagit_mcp.interfaces.cli.invocation import finished
 from metagit_mcp.wire.group_answers import DeliverAnswer
 from metagit_mcp.wire.group_events import GroupEvent, read_group_event
 from metagit_mcp.wire.group_requests import MOST_BYTES, MOST_EVENTS

@@ -2,9 +2,10 @@
 
 import click
 
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
 from metagit_mcp.interfaces.cli.flags import example, shared_flags
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.views_doctor import view_doctor
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
 from metagit_mcp.interfaces.cli.flags import example, known_ids, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.views_groups import (
     view_answered,
     view_batch,

@@ -1,26 +1,17 @@
-"""One run of the program: what the shared flags say, and the way to the use cases. It must not know any command.
-
-A use case is a coroutine, but nothing on the command line waits for anything else meanwhile: it is driven by hand,
-which saves the start of an event loop.
-"""
+"""One run of the program: what the shared flags say, and the way to the use cases. It must not know any command."""
 
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from metagit_mcp.errors import InternalError
+from metagit_mcp.interfaces.by_hand import at_once
 from metagit_mcp.interfaces.cli.output import Block, print_blocks, print_in_place, print_json
 
 if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
-T = TypeVar("T")
 Opener = Callable[[Mapping[str, Any]], "Application"]
-
-
-async def _at_once(blocking: Callable[[], T]) -> T:
-    return blocking()
 
 
 async def _asleep(seconds: float) -> None:
@@ -37,19 +28,8 @@ def open_workspace(flags: Mapping[str, Any]) -> "Application":
     from metagit_mcp.ports.machine import Waits
     from metagit_mcp.settings import settings_from
 
-    waits = Waits(offload=_at_once, sleep=_asleep)
+    waits = Waits(offload=at_once, sleep=_asleep)
     return open_application(settings_from(os.environ, **flags), surface="cli", waits=waits)
-
-
-def finished(use_case: Coroutine[Any, Any, T]) -> T:
-    """Return what a use case returns that never has to wait."""
-    try:
-        use_case.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    use_case.close()
-    raise InternalError("A use case waited for something that the command line does not have.")
 
 
 class Invocation:

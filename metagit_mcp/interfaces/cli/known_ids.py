@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from metagit_mcp.errors import MetagitError
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.by_hand import finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 
 if TYPE_CHECKING:
     from metagit_mcp.application.known_ids import Found, KnownIds

@@ -9,9 +9,10 @@ from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.domain.text import is_any_id, shown
 from metagit_mcp.domain.work import PauseScope
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.confirmation import recorded_as
 from metagit_mcp.interfaces.cli.flags import F, example, shared_flags, text_flag
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.views_work import view_pause
 
 _LONGEST_NAME: Final = 256

@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 
 from metagit_mcp.domain.policy import RFC_KEYS, SchedulePolicy
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.confirmation import vouched_by
 from metagit_mcp.interfaces.cli.flags import (
     example,
@@ -16,7 +17,7 @@ from metagit_mcp.interfaces.cli.flags import (
     text_from,
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.views_policy import view_policy
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.policy_codec import parse_patch

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.confirmation import tell
 from metagit_mcp.interfaces.cli.exits import FINE, NOTHING_RUNNABLE, PERSON_NEEDED, may_change_by_itself, needs_person
 from metagit_mcp.interfaces.cli.flags import (
@@ -18,7 +19,7 @@ from metagit_mcp.interfaces.cli.flags import (
     text_flag,
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.output import say
 from metagit_mcp.interfaces.cli.views_schedule import counted, view_explanation, view_next, view_status
 from metagit_mcp.interfaces.cli.wording import for_people

@@ -5,6 +5,7 @@ from typing import Any, Final, get_args
 import click
 
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.flags import (
     chosen_node,
     example,
@@ -16,7 +17,7 @@ from metagit_mcp.interfaces.cli.flags import (
     text_from,
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.views_task import view_graphs, view_node, view_plan, view_update
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain

@@ -5,10 +5,11 @@ from typing import Final, cast, get_args
 import click
 
 from metagit_mcp.domain.access import Role
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.confirmation import recorded_as, vouched_by
 from metagit_mcp.interfaces.cli.flags import example, operator_flag, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 
 _ROLE_HELP: Final = "What it may do: look, work as an agent, coordinate one Group, or decide as a person."
 _DAYS_HELP: Final = "It ends by itself after so many days [default: it is good until it is revoked]."

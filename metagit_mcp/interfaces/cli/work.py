@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from metagit_mcp.errors import InvalidInput
+from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.confirmation import tell, vouched_by
 from metagit_mcp.interfaces.cli.flags import (
     chosen_lease,
@@ -21,7 +22,7 @@ from metagit_mcp.interfaces.cli.flags import (
     texts_from,
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation, finished
+from metagit_mcp.interfaces.cli.invocation import Invocation
 from metagit_mcp.interfaces.cli.views_task import summary, view_approval
 from metagit_mcp.interfaces.cli.views_work import view_report, view_standing, view_start
 from metagit_mcp.wire.arguments import parse_request

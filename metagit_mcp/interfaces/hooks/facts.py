@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from metagit_mcp.bootstrap import open_application, place_of
 from metagit_mcp.errors import MetagitError, WorkspaceNotFound
+from metagit_mcp.interfaces.by_hand import at_once, finished
 from metagit_mcp.interfaces.hooks.hosts import Said, silent
 from metagit_mcp.settings import Settings, settings_from
 
@@ -48,7 +49,7 @@ def told(ask: "Ask[T]", given: Mapping[str, object], environ: Mapping[str, str])
     try:
         settings = settings_from(_with_start(given, environ))
         place_of(settings)
-        return _finished(ask(_briefings(settings)))
+        return finished(ask(_briefings(settings)))
     except WorkspaceNotFound:
         raise NoWorkspace from None
     except MetagitError as error:
@@ -73,23 +74,8 @@ def _briefings(settings: Settings) -> "Briefings":
 
     # Nothing is claimed: in whose name it would be is not looked up.
     settings = replace(settings, session_id=settings.session_id or "hook")
-    return open_application(settings, surface="cli", waits=Waits(offload=_at_once, sleep=_asleep)).briefings
-
-
-async def _at_once(blocking: Callable[[], T]) -> T:
-    return blocking()
+    return open_application(settings, surface="cli", waits=Waits(offload=at_once, sleep=_asleep)).briefings
 
 
 async def _asleep(seconds: float) -> None:
     del seconds
-
-
-def _finished(use_case: Coroutine[Any, Any, T]) -> T:
-    """Return what a use case returns that never has to wait."""
-    try:
-        use_case.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    use_case.close()
-    raise NotKnown("a use case waited for something that a hook does not have")
