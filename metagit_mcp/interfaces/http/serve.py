@@ -117,10 +117,13 @@ async def _serve(settings: Settings, address: "Address", listener: socket.socket
     # The start of the program put off looking for garbage; what was loaded until now is none.
     gc.freeze()
     gc.enable()
+    serving = Uvicorn(configured(app, grace_s=_GRACE_S), (ending.end, server.end_streams))
     try:
-        async with start.opened(application, address):
-            with traced(server):
-                await Uvicorn(configured(app, grace_s=_GRACE_S), (ending.end, server.end_streams)).serve([listener])
+        # Whoever is told where the server is may end it at once; and what it said is taken back to the end.
+        with serving.capture_signals():
+            async with start.opened(application, address):
+                with traced(server):
+                    await serving.serve([listener])
     finally:
         offload.drain(_PATIENCE_S)
 

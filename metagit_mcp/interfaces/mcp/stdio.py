@@ -53,11 +53,11 @@ async def serve_stdio(
     Raises:
         OSError: the output cannot be written for another reason than a host that went away (a full disk).
     """
-    _greet_terminal(server.name, wire.input_fd)
     serving = anyio.CancelScope()
     output = await open_output(wire.output_fd, serving.cancel)
     lines = await open_input(wire.input_fd, limits.line_bytes)
     with _stopping(output, serving, wire.parent_pid):
+        _greet_terminal(server.name, wire.input_fd)
         # The lifespan is outside the scope, so that its cleanup is not cancelled with the serving.
         async with server.lifespan(server) as state:
             with serving:

@@ -1,7 +1,8 @@
-"""One server for all tests that only look, or whose acts are in nobody's way."""
+"""One server for all tests that only look, or whose acts are in nobody's way; and a process as it starts one."""
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,3 +26,12 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     fill(desk)
     with Server(desk.root, clock=desk.clock) as server:
         yield People(server, desk, secrets, token_ids)
+
+
+@pytest.fixture
+def as_at_the_start() -> Iterator[None]:
+    """Garbage collection as the start of the program leaves it."""
+    gc.disable()
+    yield
+    gc.unfreeze()
+    gc.enable()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.unit.application.desk import Desk
 
-END_S: Final = 10.0
+END_S: Final = 30.0
 _ALL: Final = "schedule,work,tasks,groups"
 _PLACE: Final = re.compile(r" at http://[^/]+?:(\d+)/ ")
 _SECRET: Final = re.compile(r"^operator token, shown this once: (mgt_[\w-]{43})$", re.MULTILINE)

@@ -14,7 +14,7 @@ from metagit_mcp.interfaces.http.serve import Start, run
 from metagit_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from metagit_mcp.bootstrap import Application
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
 class Enough(Exception):
     """The server is about to listen; nothing more is asked of it."""
-
-
-@pytest.fixture
-def as_at_the_start() -> Iterator[None]:
-    """Garbage collection as the start of the program leaves it."""
-    gc.disable()
-    yield
-    gc.unfreeze()
-    gc.enable()
 
 
 @pytest.mark.usefixtures("as_at_the_start")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.interfaces.mcp.live import until
 from tests.interfaces.mcp.noop_wire import CLEAN_EXIT, ENV, NO_MESSAGE, SERVER, refusal, start, text_of
 from tests.interfaces.mcp.raw_wire import CLIENT, ENVELOPE, ERAS, LEGACY, MODERN, LineReader, Message, RawServer
 
@@ -124,6 +125,13 @@ def test_a_terminal_is_greeted_and_served(terminal: tuple[int, int], leave: Call
         assert os.get_blocking(program)
         leave(server, person)
         assert server.wait() == 0
+        assert server.stderr == GREETING + CLEAN_EXIT
+
+
+def test_whoever_reads_the_greeting_may_leave_at_once(terminal: tuple[int, int]) -> None:
+    with start(stdin=terminal[1]) as server:
+        until(lambda: server.stderr.startswith(GREETING))
+        assert server.stop(signal.SIGINT) == 0
         assert server.stderr == GREETING + CLEAN_EXIT
 
 
