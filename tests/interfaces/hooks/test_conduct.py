@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -251,12 +250,11 @@ def locked(workshop: Workshop) -> Iterator[Workshop]:
 
 
 def test_a_ledger_that_is_being_written_is_read_all_the_same(locked: Workshop) -> None:
-    begun = time.monotonic()
     ran = locked.run("claude", "session-start")
     assert (ran.code, ran.err) == (0, "")
+    # One that takes too long ends without an answer.
     assert ran.record is not None
     assert "This agent holds lease" in ran.record["hookSpecificOutput"]["additionalContext"]
-    assert time.monotonic() - begun < SECONDS["session-start"]
 
 
 AS_NOBODY = """

@@ -16,6 +16,7 @@ from metagit_mcp.interfaces.hooks.calls import EVENTS as SECONDS
 from tests import ready
 from tests.interfaces.hooks.documented import EVENTS, SESSION, given
 from tests.interfaces.hooks.fixtures import LIMIT_S, clean, run
+from tests.soon import soon
 
 if TYPE_CHECKING:
     from tests.interfaces.hooks.fixtures import Workshop
@@ -43,10 +44,12 @@ def test_a_pipe_that_stays_open_is_not_waited_for(workshop: Workshop) -> None:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_pipe_on_which_nothing_comes_ends_it_soon(event: str, workshop: Workshop) -> None:
-    with started(workshop, event, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
-        assert process.stderr
-        assert process.wait(SECONDS[event]) == 0
-        assert process.stderr.read() == b""
+    for attempt in soon(SECONDS[event]):
+        with started(workshop, event, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+            assert process.stderr
+            with attempt:
+                assert process.wait(LIMIT_S) == 0
+            assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("event", EVENTS)

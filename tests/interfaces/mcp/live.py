@@ -24,8 +24,6 @@ REPORT = "metagit_work_report"
 STATUS = "metagit_schedule_status"
 GRAPH = "shop"
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-# What another process did is noticed within a second (explanation/work.md).
-SOON_S = 1.0
 
 
 def node(node_id: str, **fields: object) -> Json:

