@@ -5,6 +5,7 @@ Must not know: what is asked of it.
 
 from __future__ import annotations
 
+import random
 import socket
 import subprocess
 import sys
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _UP_SECONDS = 60
 _LOOK_SECONDS = 0.05
+# The system gives away those above.
+_PORTS = range(10_000, 30_000)
 
 
 @contextmanager
@@ -55,11 +58,13 @@ def started(command: list[str], address: str, log: Path, **variables: str) -> It
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on now, and that the system gives nobody who asks for any."""
+    # Other tests draw as well: not by the lots that pytest's plugins set to the same beginning in each process.
+    for port in random.SystemRandom().sample(_PORTS, 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def wait_until_up(server: subprocess.Popen[bytes], address: str, log: Path) -> None:

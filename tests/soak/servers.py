@@ -9,12 +9,13 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
+
+from tests.interop.http_server import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,10 +115,3 @@ class Server:
         """What it took of a processor so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICK
-
-
-def free_port() -> int:
-    """A port that nobody has now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
