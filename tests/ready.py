@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from subprocess import Popen, run
+    from types import TracebackType
 
 __all__ = ("Popen", "run")
 
@@ -75,6 +76,14 @@ class _Popen(subprocess.Popen[Any]):
         self.pid = _begun(json.dumps(asked).encode(), streams, environ)
         self._child_created = True
         self._close_pipe_fds(*(start[name] for name in _PIPES))  # type: ignore[attr-defined]  # as above
+
+    def __exit__(
+        self, failed: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for its end; where a test failed, which would wait for what never comes, kill it before."""
+        if failed is not None:
+            self.kill()
+        super().__exit__(failed, error, trace)
 
 
 def _words(start: Mapping[str, Any], environ: Mapping[str, str]) -> list[str] | None:

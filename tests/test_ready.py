@@ -98,6 +98,14 @@ def test_it_is_killed_and_waited_for_as_any_child(script: Callable[[str], list[s
         assert process.wait(SECONDS) == -signal.SIGTERM
 
 
+def test_none_is_left_behind_by_a_test_that_fails(script: Callable[[str], list[str]]) -> None:
+    words = script("import sys; sys.stdin.read()")
+    process = ready.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with pytest.raises(LookupError), process:
+        raise LookupError
+    assert process.returncode == -signal.SIGKILL
+
+
 def test_two_in_a_row_differ_in_their_hash_seed(script: Callable[[str], list[str]]) -> None:
     words = script("print(hash('word'))")
     assert ended(words)[1] != ended(words)[1]

@@ -60,14 +60,16 @@ def test_agents_take_and_report_nodes_each_under_its_name(shop: Shop, tmp_path: 
     doers = {(node_id, agent_id) for _, node_id, agent_id in history}
     assert len(doers) == 2
     assert {agent_id for _, agent_id in doers} <= {"crew/ada", "crew/bob"}
-    assert shop.statuses() == {"search": "completed", "cart": "blocked", "till": "pending"}
+    # The servers of the sessions bring the file in step when they end.
+    until(lambda: shop.statuses() == {"search": "completed", "cart": "blocked", "till": "pending"}, tmp_path / "said")
 
 
 def test_sub_agents_have_names_and_nodes_of_their_own(shop: Shop, tmp_path: Path) -> None:
     words = (written(PAGE, "crew.py", tmp_path), "crew/ada")
     with fake_anthropic(delegates) as model:
         ran(PAGE, *words, cwd=shop.root, said=tmp_path / "said", **model.environment())
-    # What they did not report was given back when the session ended.
+    # What they did not report is given back when the session ends.
+    until(lambda: len(shop.history()) == 4, tmp_path / "said")
     assert sorted((what, node_id) for what, node_id, _ in shop.history()) == [
         *(("released", "cart"), ("released", "search"), ("started", "cart"), ("started", "search")),
     ]

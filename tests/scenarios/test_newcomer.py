@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MINUTES_S: Final = 300
-END_S: Final = 10
+END_S: Final = 30
 _BLOCK: Final = re.compile(r"^## A live board$.*?^```sh\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_URL: Final = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)")
+_URL: Final = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)\n")
 
 
 def commands() -> list[str]:

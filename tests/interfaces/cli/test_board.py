@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_END_S: Final = 10.0
-_URL: Final = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)")
+_END_S: Final = 30.0
+_URL: Final = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)\n")
 _BROWSER: Final = """\
 import re, sys, urllib.request
 page = open(sys.argv[1].removeprefix("file://")).read()
 place = re.search(r"url=(http://[^/]+/)#token=", page)[1]
-print(urllib.request.urlopen(place + "healthz", timeout=5).read().decode(), file=open(sys.argv[2], "w"))
+print(urllib.request.urlopen(place + "healthz", timeout=20).read().decode(), file=open(sys.argv[2], "w"))
 """
 
 
@@ -46,7 +46,10 @@ def _board(folder: Path, browser: str) -> Iterator[Callable[[], str]]:
         yield said.read_text
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(_END_S) == 0, said.read_text()
+        try:
+            assert process.wait(_END_S) == 0, said.read_text()
+        finally:
+            process.kill()
 
 
 def test_the_board_is_served_while_the_command_of_the_browser_runs(tmp_path: Path) -> None:

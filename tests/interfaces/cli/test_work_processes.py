@@ -261,7 +261,8 @@ def test_a_watched_status_is_shown_in_place_on_a_terminal(shop: Shop) -> None:
     with Terminal("real", "schedule", "status", "--watch", *shop.flags) as terminal:
         terminal.until(below)
         shop.lease()
-        terminal.until("leased 1")
+        # All of what is looked for below: an interrupt ends it in the middle of a screen.
+        terminal.until(f"leased 1, not_ready 1.{rest}\r\n")
         terminal.process.send_signal(signal.SIGINT)
         code, shown = terminal.rest()
     first, second = shown.split(top)[1:]

@@ -300,6 +300,16 @@ def _all_owned(desk: Desk) -> None:
         desk.start(name, "holder", queue_only=True)
 
 
+def _begun_to_wait(caller: Caller) -> Stream:
+    body = json.dumps({"wait_seconds": 40}).encode()
+    waiting = Stream(
+        caller.with_headers(Content_Type="application/json", Expect="100-continue"), f"POST {_CLAIM}", body
+    )
+    # It is being read: the wait begins.
+    waiting.until("100 Continue")
+    return waiting
+
+
 def test_a_wait_ends_with_work(desk: Desk) -> None:
     _all_owned(desk)
     with Server(desk.root, clock=desk.clock) as server, ThreadPoolExecutor() as pool:
@@ -321,11 +331,7 @@ def test_whoever_hangs_up_while_it_waits_takes_nothing(desk: Desk) -> None:
     _all_owned(desk)
     with Server(desk.root, clock=desk.clock) as server:
         agent, other = _agent(desk, server), _agent(desk, server, "other")
-        body = json.dumps({"wait_seconds": 40}).encode()
-        caller = agent.with_headers(Content_Type="application/json", Expect="100-continue")
-        with Stream(caller, f"POST {_CLAIM}", body) as waiting:
-            # Its body is being read: the wait begins.
-            waiting.until("100 Continue")
+        with _begun_to_wait(agent):
             assert other.get("/v1/status").status == 200
         # The end of a connection is heard before what comes over another one.
         assert other.get("/v1/status").status == 200
@@ -349,8 +355,12 @@ def test_a_wait_ends_with_the_server_and_with_its_token(desk: Desk) -> None:
         revoke(desk, token_id)
         ended = waiting.result(20)
         assert (ended.status, ended.code) == (401, "AUTH_REQUIRED")
-        waiting = pool.submit(operator.post, _CLAIM, {"wait_seconds": 40})
-        assert operator.get("/v1/status").status == 200
-        server.end()
-        ended = waiting.result(20)
-        assert (ended.status, ended.code, ended.json["retryable"]) == (503, "STORE_UNAVAILABLE", True)
+        with _begun_to_wait(operator) as begun:
+            assert server.end() == 0
+            status, _, said = begun.cut().partition("\r\n\r\n")[2].partition("\r\n")
+        record = json.loads(said.partition("\r\n\r\n")[2])
+        assert (status, record["code"], record["retryable"]) == (
+            "HTTP/1.1 503 Service Unavailable",
+            "STORE_UNAVAILABLE",
+            True,
+        )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.interfaces.mcp.fake_application import LEAST
+from tests.interfaces.mcp.live import until
 from tests.interfaces.mcp.raw_wire import ERAS, Message, RawServer
 
 if TYPE_CHECKING:
@@ -137,5 +138,6 @@ def test_requests_are_answered_and_calls_cancelled_while_the_workspace_loads(stu
 def test_a_signal_ends_a_server_that_loads(stuck_server: RawServer, number: signal.Signals) -> None:
     stuck_server.begin("tools/call", {"name": NEXT, "arguments": {}})
     stuck_server.request("tools/list")
+    until(lambda: stuck_server.stderr != "")
     assert stuck_server.stop(number) == 0
     assert stuck_server.stderr == "opening\n"

@@ -20,7 +20,7 @@ from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.server import build_server
 from metagit_mcp.ports.machine import Waits
 from metagit_mcp.settings import settings_from
-from tests.interfaces.mcp.live import asleep
+from tests.interfaces.mcp.live import asleep, until
 from tests.interfaces.mcp.raw_wire import ERAS, LineReader, RawServer
 from tests.workloads import write_workspace
 
@@ -182,6 +182,8 @@ def test_without_a_workspace_the_tools_say_what_to_pass(tmp_path: Path, era: str
         assert (result["isError"], record["code"]) == (True, "WORKSPACE_NOT_FOUND")
         assert "--workspace" in record["hint"]
         assert "metagit-mcp init" in record["hint"]
+        # Who looks at the start does so beside the calls.
+        until(lambda: server.stderr != "")
         # It is looked for again at the next call.
         (tmp_path / ".metagit" / "tasks" / "graphs").mkdir(parents=True)
         assert not server.call_tool("metagit_schedule_next")["result"].get("isError")

@@ -48,8 +48,9 @@ def wakes(monkeypatch: pytest.MonkeyPatch) -> Semaphore:
     wake = alarm.Alarm.wake
 
     def woken(self: alarm.Alarm) -> None:
-        wake(self)
+        # Before anybody wakes who looks at the number.
         counted.release()
+        wake(self)
 
     monkeypatch.setattr(alarm.Alarm, "wake", woken)
     return counted

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BEGAN = 1_796_036_629_000_000_000
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 def call(outcome: str = "ok", **fields: Any) -> MeasuredCall:  # noqa: ANN401 - any field
