@@ -162,6 +162,33 @@ def _making_rows(made: type[Any], names: tuple[str, ...]) -> Callable[..., Any]:
     return make
 
 
+_COPYING: Final[dict[tuple[type[Any], tuple[str, ...]], Callable[..., Any]]] = {}
+
+
+def copies_of(made: type[T], items: Iterable[object], shared: tuple[str, ...] = ()) -> list[T]:
+    """Return values of a class that is derived from nothing, with the fields of other objects, which have them all.
+
+    Of equal ones in the fields that are `shared` the first stands in all of these values.
+    """
+    copy_all = _COPYING.get((made, shared))
+    if copy_all is None:
+        copy_all = _COPYING[made, shared] = _copying(made, shared)
+    copies: list[T] = copy_all(items)
+    return copies
+
+
+def _copying(made: type[Any], shared: tuple[str, ...]) -> Callable[..., Any]:
+    known = _known_to_fillers(made)
+    names = [field.name for field in fields(made)]
+    taken = {name: f"share(item.{name}, item.{name})" if name in shared else f"item.{name}" for name in names}
+    head = ["def copy_all(items):", " made = []", " add, share = made.append, {}.setdefault", " for item in items:"]
+    body = ["copy = _new(_draft)", *(f"copy.{name} = {each}" for name, each in taken.items()), "_become(copy, _made)"]
+    text = "\n".join([*head, *(f"  {line}" for line in (*body, "add(copy)")), " return made"])
+    exec(text, known)  # noqa: S102 - the names of fields only, as above
+    copy_all: Callable[..., Any] = known["copy_all"]
+    return copy_all
+
+
 def _left_out(field: "Field[Any]", known: dict[str, Any]) -> str:
     """Return the expression for the default of a field; what it refers to becomes known."""
     if field.default is not MISSING:

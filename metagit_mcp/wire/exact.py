@@ -102,7 +102,7 @@ def _made(hint: Any) -> Reader:  # noqa: ANN401 - as above
         return _PLAIN[hint]
     origin, given = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _reader(given[0], _bounds_of(given[1:]))
+        return _reader(given[0], bounds_of(given[1:]))
     if origin is Literal:
         return _literal(given)
     if origin in {Union, UnionType} and len(given) == 2 and given[1] is type(None):  # noqa: PLR2004 - itself or none
@@ -170,7 +170,7 @@ def _optional(inner: Reader) -> Reader:
     return read
 
 
-def _bounds_of(marks: Iterable[object]) -> dict[str, Any]:
+def bounds_of(marks: Iterable[object]) -> dict[str, Any]:
     """Return the bounds by name; `?` for what is not known here, or said twice."""
     found: dict[str, Any] = {}
     for mark in marks:

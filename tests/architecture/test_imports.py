@@ -72,7 +72,7 @@ def test_advice_without_a_ledger_loads_neither_the_decider_nor_a_store(tmp_path:
         "application.work",
         "application.claims",
     }
-    assert loaded & {"sqlite3", *(f"metagit_mcp.{name}" for name in late)} == set()
+    assert loaded & {"msgspec", "sqlite3", *(f"metagit_mcp.{name}" for name in late)} == set()
     assert {"metagit_mcp.bootstrap", "metagit_mcp.domain.state"} <= loaded
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from metagit_mcp.domain.value import changed, rows_of, value
+from metagit_mcp.domain.value import changed, copies_of, rows_of, value
 from metagit_mcp.domain.work import Usage
 
 S = TypeVar("S")
@@ -81,6 +81,23 @@ def test_rows_are_values_of_the_columns_and_the_defaults() -> None:
 def test_rows_of_other_columns_are_refused(columns: dict[str, list[object]], refusal: type[Exception]) -> None:
     with pytest.raises(refusal):
         rows_of(Plain, 2, columns)
+
+
+def test_copies_have_the_fields_of_other_objects_and_keep_once_what_is_shared() -> None:
+    @dataclasses.dataclass
+    class Row:
+        name: str
+        many: list[int]
+        few: int = 3
+
+    rows = [Row(" long name".strip(), [place]) for place in (1, 2)]
+    one, other = copies_of(Plain, rows, ("name",))
+    assert [one, other] == [Plain(name="long name", many=[place], few=3) for place in (1, 2)]
+    assert {type(one), type(other)} == {Plain}
+    assert one.name is other.name is rows[0].name
+    assert copies_of(Plain, rows)[1].name is rows[1].name
+    with pytest.raises(AttributeError):
+        copies_of(Plain, [Usage()])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
