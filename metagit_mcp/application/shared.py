@@ -298,9 +298,11 @@ class Shared:
         branch = self._told
         if branch is self.ledger.state:
             branch = replace(branch, shares=branch.shares.branch_of_charges())
-        keys = {key for event in news if (key := happened_to(branch.shares, event)) is not None}
-        self._tell(branch, keys | self._provisional_keys)
-        self._provisional_keys |= keys
+        happened = [happened_to(branch.shares, event) for event in news]
+        # Nothing is other than before about the nodes themselves: one of each Group is enough for it to be noticed.
+        keys = {key[0]: key for key in happened if key is not None}
+        self._provisional_keys.update(keys.values())
+        self._tell(branch, self._provisional_keys)
 
 
 def snapshot_of(image: WorkspaceImage, policy: SchedulePolicy, work: LedgerState, now: datetime) -> Snapshot:
