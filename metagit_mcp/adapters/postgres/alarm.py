@@ -49,13 +49,14 @@ class Alarm:
         except RuntimeError:
             # The command line has none, and nothing else to do.
             return await plain(seconds)
-        self._start()
         begun, rung = monotonic(), loop.create_future()
         ring = partial(_ring, loop, rung)
         with self._lock:
             self._waiting.add(ring)
         asleep = asyncio.ensure_future(plain(seconds))
         try:
+            # Not before: the first thing that the listener does is to wake those who wait.
+            self._start()
             await asyncio.wait({asleep, rung}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             with self._lock:

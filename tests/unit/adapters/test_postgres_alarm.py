@@ -92,6 +92,22 @@ async def test_a_wait_ends_when_another_host_wrote(
     assert all(each is not None and each < 30 for each in passed)
 
 
+async def test_who_waits_first_is_woken_however_soon_the_listener_is_there(
+    stores: tuple[PostgresEventStore, PostgresEventStore], wakes: Semaphore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = stores
+
+    class Swift(threading.Thread):
+        """It listens before whoever starts it goes on."""
+
+        def start(self) -> None:
+            super().start()
+            assert wakes.acquire(timeout=30)
+
+    monkeypatch.setattr(alarm, "Thread", Swift)
+    assert await asyncio.wait_for(one.woken(WAITS).sleep(1), 30) is not None
+
+
 async def test_what_happens_in_another_ledger_wakes_nobody(
     stores: tuple[PostgresEventStore, PostgresEventStore], postgres: PostgresServer, tmp_path: Path, wakes: Semaphore
 ) -> None:
