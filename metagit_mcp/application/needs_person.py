@@ -17,6 +17,7 @@ from metagit_mcp.application.next_steps import (
     update_command,
 )
 from metagit_mcp.application.shared import View
+from metagit_mcp.domain.graph import Structure
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import TaskNode
 from metagit_mcp.domain.text import shown, shown_name, shown_or_none
@@ -24,7 +25,7 @@ from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import Pause
 from metagit_mcp.scheduling.cycle import Held
 from metagit_mcp.scheduling.demand import Demand, Units, with_own
-from metagit_mcp.scheduling.eligibility import ReasonKind
+from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.wire.policy_problems import POLICY_FILE
@@ -202,25 +203,43 @@ def node_need(group: GroupQueue, held: Held) -> PersonNeeded:
         node_id=node.node_id,
         title=shown(node.title),
         reason=reason.text,
-        command=_mending(graph_id, node, reason.kind, is_parked=item is not None and item.state == "parked"),
+        command=_mending(group, node, reason, is_parked=item is not None and item.state == "parked"),
         file=_file_to_mend(graph_id, node, reason.kind),
         note=reason.note or None,
     )
 
 
-def _mending(graph_id: str, node: TaskNode, kind: ReasonKind, *, is_parked: bool) -> str | None:
+def _mending(group: GroupQueue, node: TaskNode, reason: Reason, *, is_parked: bool) -> str | None:
     """The command that ends the reason; None where only the file can be mended."""
+    graph_id, kind = group.graph_id, reason.kind
     if kind == "awaiting_approval":
         return approve_command(graph_id, node.node_id)
     if kind == "awaiting_review":
         return review_command(graph_id, node.node_id)
     if kind == "blocked" and is_parked:
         return retry_command(graph_id, node.node_id)
-    if kind in {"blocked", "observed"}:
+    if kind in {"blocked", "observed"} or reason.detail.startswith("unknown status "):
         return update_command(graph_id, node.node_id, "--status", "ready")
     if kind == "not_ready":
-        return update_command(graph_id, node.node_id, "--depends-on", "NODE")
+        return update_command(graph_id, *_cut(group.rules.shape, node, reason.detail))
     return None
+
+
+def _cut(shape: Structure, node: TaskNode, detail: str) -> tuple[str, ...]:
+    """The node, and the flags, that end waiting in vain: for another node, for a parent, or for itself in a circle."""
+    if detail.startswith("parent "):
+        lost = shape.lost[node.parent_id or ""]
+        while node.parent_id != lost:
+            node = shape.by_id[node.parent_id or ""]
+        return node.node_id, "--clear", "parent_id"
+    if detail.startswith("cycle "):
+        circle = shape.cycles[node.node_id]
+        for each in (node, *(shape.by_id[name] for name in circle)):
+            if not set(circle).isdisjoint(each.depends_on):
+                return each.node_id, "--depends-on", "NODE"
+            if each.parent_id in circle:
+                return each.node_id, "--clear", "parent_id"
+    return node.node_id, "--depends-on", "NODE"
 
 
 def _file_to_mend(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:

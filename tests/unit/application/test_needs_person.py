@@ -185,3 +185,44 @@ def test_what_holds_many_back_is_never_cut(desk: Desk) -> None:
     answer = desk.status()
     assert (answer["needs_person_total"], len(answer["needs_person"])) == (31, 20)
     assert [each["node_id"] for each in answer["needs_person"][:2]] == ["a", "b00"]
+
+
+# --- nodes that wait in vain ---------------------------------------------------------------------------------------
+
+# What the graph holds; x is the node that waits in vain, NODE stands for one that the person chooses.
+IN_VAIN: dict[str, list[Json]] = {
+    "an unknown status": [node("x", status="odd", depends_on=["free"])],
+    "an unknown status of its parent": [node("x", parent_id="p"), node("p", status="odd")],
+    "a missing dependency": [node("x", depends_on=["gone"])],
+    "a cancelled dependency": [node("x", depends_on=["c"]), node("c", status="cancelled")],
+    "a circle of two": [node("x", depends_on=["y"]), node("y", depends_on=["x"])],
+    "itself": [node("x", depends_on=["x"])],
+    "a circle of parents": [node("x", parent_id="y"), node("y", parent_id="x")],
+    "itself as parent": [node("x", parent_id="x")],
+    "its parent": [node("x", parent_id="p", depends_on=["p"]), node("p")],
+    "what its parent waits for": [node("x", parent_id="p"), node("p", depends_on=["q"]), node("q", depends_on=["x"])],
+    "a missing parent": [node("x", parent_id="gone")],
+    "a missing grandparent": [node("x", parent_id="p"), node("p", parent_id="gone")],
+    "a cancelled parent": [node("x", parent_id="p"), node("p", status="cancelled")],
+    "a cancelled grandparent": [node("x", parent_id="p"), node("p", parent_id="c"), node("c", status="cancelled")],
+}
+
+
+@pytest.mark.parametrize("nodes", IN_VAIN.values(), ids=IN_VAIN)
+def test_any_command_for_a_node_that_waits_in_vain_ends_that(nodes: list[Json], desk: Desk) -> None:
+    free = node("free")
+    desk.graph("g", *nodes, free)
+    commands = [row["command"] for row in needed(desk)]
+    assert commands
+    for command in commands:
+        desk.graph("g", *nodes, free)
+        words = shlex.split(command)
+        assert words[:3] == ["metagit-mcp", "task", "update"]
+        node_id, *flags = words[3:]
+        given = dict(zip(flags[::2], flags[1::2], strict=True))
+        asked = {name[2:].replace("-", "_"): value for name, value in given.items()}
+        lists = {
+            name: [value.replace("NODE", "free")] for name, value in asked.items() if name in {"depends_on", "clear"}
+        }
+        desk.update(node_id, **{**asked, **lists})
+        assert needed(desk) == []
