@@ -45,11 +45,11 @@ def _pauses(look: Look) -> Iterator[PersonCard]:
 
 
 def _without_instant(look: Look) -> Iterator[PersonCard]:
-    """Yield limits that are too small, and files that cannot be used: nobody knows since when."""
+    """Yield limits that are too small, and files of which not all can be used: nobody knows since when."""
     for need in limit_needs(look.view, look.asker, look.groups, alone=look.alone is not None):
         yield _of_need(need, OfferedAct(act="command", command=need.command))
     for group in look.groups:
-        if group.loaded.graph is None:
+        if not group.loaded.is_whole:
             need = file_need(group.graph_id)
             yield _of_need(need, OfferedAct(act="file", file=need.file))
 

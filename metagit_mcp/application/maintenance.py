@@ -237,9 +237,9 @@ def _fault_of(error: MetagitError) -> Fault:
 
 
 def _faults_of(loaded: LoadedGraph) -> Iterator[Fault]:
-    defects = {f"graph {loaded.graph_id}: {node_id}/{why}" for node_id, why in loaded.defects.items()}
+    harm = {f"graph {loaded.graph_id}: {node_id}/{why}" for node_id, why in loaded.defects.items()} | {*loaded.left_out}
     for warning in loaded.warnings:
-        yield Fault(what=warning, is_harm=loaded.graph is None or warning in defects)
+        yield Fault(what=warning, is_harm=loaded.graph is None or warning in harm)
 
 
 def _next_step(findings: Iterable[DoctorFinding]) -> str:

@@ -45,7 +45,7 @@ def persons_needed(
     total, single = len(wide), list[Iterator[PersonNeeded]]()
     for group in groups:
         stuck = view.queue.holds(group.graph_id).for_person
-        total += len(stuck) + (group.loaded.graph is None)
+        total += len(stuck) + (not group.loaded.is_whole)
         single.append(_nodes(group, stuck))
     return tuple(islice(chain(wide, *single), limit)), total
 
@@ -182,15 +182,15 @@ def _lacks(view: View, group: GroupQueue, demand: Demand, own: Units, *, alone: 
 
 
 def _nodes(group: GroupQueue, stuck: Sequence[Held]) -> Iterator[PersonNeeded]:
-    """Yield what only a person can set going in a graph: its file, if that cannot be used, else single nodes."""
-    if group.loaded.graph is None:
+    """Yield what only a person can set going in a graph: its file, if not all of it can be used, and single nodes."""
+    if not group.loaded.is_whole:
         yield file_need(group.graph_id)
     for held in stuck:
         yield node_need(group, held)
 
 
 def file_need(graph_id: str) -> PersonNeeded:
-    """Return a graph file that cannot be used as what a person can mend."""
+    """Return a graph file of which not all can be used as what a person can mend."""
     return PersonNeeded(graph_id=graph_id, reason="graph_invalid", file=graph_file(graph_id))
 
 

@@ -116,7 +116,7 @@ def _nothing(counted: Census, graphs: Collection[LoadedGraph]) -> str:
         )
     if is_all_finished(counted, graphs):
         return "Everything is finished. Plan more with metagit_task_plan, if there is more to do."
-    parts = [f"a person must mend {graph_file(each.graph_id)}" for each in graphs if each.graph is None][:_NAMED]
+    parts = [f"a person must mend {graph_file(each.graph_id)}" for each in graphs if not each.is_whole][:_NAMED]
     left = {kind: nodes for kind, nodes in counted.not_eligible.items() if nodes and kind != "finished"}
     parts += [f"{nodes} {kind}: {_HELP[kind]}" for kind, nodes in sorted(left.items())]
     said = "; ".join(parts)
@@ -126,7 +126,7 @@ def _nothing(counted: Census, graphs: Collection[LoadedGraph]) -> str:
 def is_all_finished(counted: Census, graphs: Collection[LoadedGraph]) -> bool:
     """Say whether there is work and all of it is finished, as far as every graph can be read."""
     left = any(nodes for kind, nodes in counted.not_eligible.items() if kind != "finished")
-    return bool(graphs) and not (counted.runnable or left or any(each.graph is None for each in graphs))
+    return bool(graphs) and not (counted.runnable or left) and all(each.is_whole for each in graphs)
 
 
 def graph_file(graph_id: str) -> str:

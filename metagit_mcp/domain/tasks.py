@@ -118,8 +118,9 @@ class LoadedGraph:
     """A graph as read from its file. The file name decides `graph_id`.
 
     `graph` is None when the file as a whole cannot be used; `defects` names what is wrong with single nodes
-    (node_id → field and rule), which are then never offered; `digest` changes when the content does. `is_fed`: no
-    file has it, but the log of a Group (fed_graph.py).
+    (node_id → field and rule), which are then never offered; `left_out` are those of the `warnings` that tell of rows
+    which are no nodes at all, so that nobody is given them or counts them; `digest` changes when the content does.
+    `is_fed`: no file has it, but the log of a Group (fed_graph.py).
     """
 
     graph_id: str
@@ -127,7 +128,13 @@ class LoadedGraph:
     digest: str = ""
     defects: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     is_fed: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that stands in the file is told of as nodes."""
+        return self.graph is not None and not self.left_out
 
 
 def effective_tokens(node: TaskNode) -> int:

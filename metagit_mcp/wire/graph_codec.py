@@ -136,7 +136,14 @@ def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
     warnings = ["starts with a byte order mark; other programs refuse that"] if has_bom(raw) else []
     warnings += _first_slips(record) if len(raw) <= SMALL else []
     defects: dict[str, str] = {}
-    nodes = tuple(_nodes(rows or [], kept, defects, warnings))
+    left_out: list[str] = []
+    restored: list[str] = []
+    nodes = tuple(_nodes(rows or [], kept, defects, left_out, restored))
+    warnings += left_out
+    if restored:
+        warnings.append(
+            f"another program dropped {_some(restored)}; the kept values stay in force (end one by an explicit null)"
+        )
     try:
         head = {key: each for key, each in record.items() if key in _HEAD_FIELDS and each is not None}
         for name in _halves(head):
@@ -144,24 +151,22 @@ def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
         graph = adapter(TaskGraph).validate_python({**head, "nodes": nodes})
     except refusal() as error:
         return invalid_graph(graph_id, ": ".join(first_problem(error)), digest)
-    return _checked(graph_id, graph, digest, defects, warnings)
+    told = tuple(f"graph {graph_id}: {text}" for text in left_out)
+    return replace(_checked(graph_id, graph, digest, defects, warnings), left_out=told)
 
 
-def _nodes(rows: Iterable[object], kept: Kept, defects: dict[str, str], warnings: list[str]) -> Iterable[TaskNode]:
-    restored: list[str] = []
+def _nodes(
+    rows: Iterable[object], kept: Kept, defects: dict[str, str], left_out: list[str], restored: list[str]
+) -> Iterable[TaskNode]:
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            warnings.append(f"nodes/{place}: must be an object")
+            left_out.append(f"nodes/{place}: must be an object")
             continue
         if isinstance(node_id := row.get("node_id"), str):
             row = {**row, "node_id": node_id.strip()}  # noqa: PLW2901 - the same row, read as the task graph tools do
-        node = _node(_with_kept(row, kept, restored), place, defects, warnings)
+        node = _node(_with_kept(row, kept, restored), place, defects, left_out)
         if node is not None:
             yield node
-    if restored:
-        warnings.append(
-            f"another program dropped {_some(restored)}; the kept values stay in force (end one by an explicit null)"
-        )
 
 
 def _with_kept(row: Json, kept: Kept, restored: list[str]) -> Json:
@@ -172,7 +177,7 @@ def _with_kept(row: Json, kept: Kept, restored: list[str]) -> Json:
     return {**row, **missing}
 
 
-def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -> TaskNode | None:
+def _node(row: Json, place: int, defects: dict[str, str], left_out: list[str]) -> TaskNode | None:
     """Read one node; one with a bad field is kept without that field and named in `defects`."""
     row = {name: each for name, each in row.items() if each is not None and name in _NODE_FIELDS}
     node_id = row.get("node_id")
@@ -186,7 +191,7 @@ def _node(row: Json, place: int, defects: dict[str, str], warnings: list[str]) -
             return node
     bad = {path.partition("/")[0] for path, _ in found}
     if "node_id" in bad or not is_id(str(node_id)):
-        warnings.append(f"nodes/{place}/node_id: must be letters, digits, '_', '.', '-' (at most 255)")
+        left_out.append(f"nodes/{place}/node_id: must be letters, digits, '_', '.', '-' (at most 255)")
         return None
     where, rule = found[0]
     defects[str(node_id)] = f"{where}: {rule}"

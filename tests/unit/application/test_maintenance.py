@@ -90,6 +90,14 @@ def test_graphs_and_their_list(desk: Desk) -> None:
     assert doctor(desk)["problems"] == 2
 
 
+def test_a_row_that_is_no_node_is_wrong(desk: Desk) -> None:
+    desk.put("tasks/graphs/g.json", {"title": "g", "nodes": [node("two words"), node("a", status="odd")]})
+    assert [each[1:3] for each in looked(desk) if each[2].startswith("graph g:")] == [
+        ("wrong", "graph g: nodes/0/node_id: must be letters, digits, '_', '.', '-' (at most 255)"),
+        ("note", "graph g: unknown status of a; such nodes are not ready"),
+    ]
+
+
 def test_kept_fields_that_were_dropped_are_a_note_and_a_damaged_file_is_set_aside(desk: Desk) -> None:
     desk.plan(nodes=[{"title": "A", "node_id": "a", "risk": "external"}], graph_id="g")
     desk.put("tasks/graphs/g.json", without(desk.document("tasks/graphs/g.json"), "risk"))

@@ -226,3 +226,21 @@ def test_any_command_for_a_node_that_waits_in_vain_ends_that(nodes: list[Json], 
         }
         desk.update(node_id, **{**asked, **lists})
         assert needed(desk) == []
+
+
+# --- rows that are no nodes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", [node("two words"), node(""), {"title": "no id"}, "text", None])
+def test_a_row_that_is_no_node_is_work_that_is_not_finished(row: object, desk: Desk) -> None:
+    done = node("done", status="completed")
+    mend = {"graph_id": "g", "reason": "graph_invalid", "file": ".metagit/tasks/graphs/g.json"}
+    desk.put("tasks/graphs/g.json", {"title": "g", "nodes": [done, row]})
+    assert needed(desk) == [mend]
+    assert needed(desk, graph_id="g") == [mend]
+    assert [card["act"]["file"] for card in desk.board()["needs_person"]] == [mend["file"]]
+    told = desk.next()
+    assert told["all_finished"] is False
+    assert told["next_step"] == "Nothing can be started now. A person must mend .metagit/tasks/graphs/g.json."
+    desk.put("tasks/graphs/g.json", {"title": "g", "nodes": [done]})
+    assert (needed(desk), desk.next()["all_finished"]) == ([], True)

@@ -133,12 +133,14 @@ def test_a_node_without_a_usable_id_is_left_out(row: dict[str, Any], kept: Any) 
     found = nodes({"node_id": "a"}, row, kept=kept)
     assert ids(found) == ["a"]
     assert (found.defects, found.warnings) == ({}, (f"graph g: nodes/1/node_id: {ID_RULE}",))
+    assert (found.left_out, found.is_whole) == (found.warnings, False)
 
 
 @pytest.mark.parametrize("row", [None, 5, "a", [], True])
 def test_a_node_that_is_no_object_is_left_out(row: object) -> None:
     found = nodes(row, {"node_id": "a"})
     assert (ids(found), found.warnings) == (["a"], ("graph g: nodes/0: must be an object",))
+    assert (found.left_out, found.is_whole) == (found.warnings, False)
 
 
 @pytest.mark.parametrize("node_id", ["задача", "名前", "é-1", "...", "x" * 255])
