@@ -18,6 +18,7 @@ from metagit_mcp.domain.work import USAGE_NAMES, ClosedLease, ExecutionLease, No
 from metagit_mcp.scheduling.cycle import Held
 from metagit_mcp.scheduling.eligibility import Reason, observed_until, reason_for_person
 from metagit_mcp.scheduling.explain import resume_point
+from metagit_mcp.scheduling.holdings import live_lease
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.wire.board_cards import LostCard, PausedCard, RunningCard, UsedFigure
 from metagit_mcp.wire.status_answers import RunningNode
@@ -41,15 +42,16 @@ def ended_leases(look: Look) -> Ended:
 
 def running_cards(look: Look, limit: int) -> tuple[tuple[RunningCard, ...], int]:
     """Return what runs, the first `limit` by Group and id, and how much there is in all."""
-    rows = list(running_nodes(look.view, look.graph_ids))
+    rows = list(running_nodes(look.view, look.alone))
     return tuple(_running(look, row) for row in rows[:limit]), len(rows)
 
 
 def _running(look: Look, row: RunningNode) -> RunningCard:
-    group = look.view.queue.groups[row.graph_id]
-    lease, item = group.rules.leases.get(row.node_id), group.rules.items.get(row.node_id)
+    work, key = look.view.work, (row.graph_id, row.node_id)
+    item = work.item(key)
+    lease = live_lease(item, work)
     if lease is None:
-        return _seen(look, row, group)
+        return _seen(look, row, look.view.queue.groups[row.graph_id])
     proof_at = lease.last_renewed_at or lease.granted_at
     is_late = 2 * (look.view.now - proof_at).total_seconds() > lease.term_seconds
     return RunningCard(

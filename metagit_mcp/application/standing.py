@@ -17,7 +17,7 @@ from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.policy import MICRO
 from metagit_mcp.domain.repository import repository_key
 from metagit_mcp.domain.share_events import HoldEnded
-from metagit_mcp.domain.tasks import STATUSES
+from metagit_mcp.domain.tasks import STATUSES, TaskNode
 from metagit_mcp.domain.text import known_word, shown, shown_or_none
 from metagit_mcp.domain.work import NodeKey
 from metagit_mcp.scheduling.cycle import Held, census, plan, unsettled
@@ -44,6 +44,8 @@ _PERSONS_SHOWN = 20
 _WAITING_SHOWN = 20
 _RUNNING_SHOWN = 50
 _PLACES_SHOWN = 100
+# Stands in place of the title of a node that has a lease.
+_IN_NO_FILE = "(in no graph file: see metagit-mcp doctor)"
 
 
 def status_answer(
@@ -89,7 +91,7 @@ def _overview(view: View, asker: Asker, request: StatusRequest, place: Workspace
         groups=group_statuses(view, asker, graph_ids, request.after_group, alone=alone is not None),
         groups_total=len(graph_ids),
         charges=len(view.work.shares.recent) if alone is None else None,
-        running=tuple(running_nodes(view, graph_ids))[:_RUNNING_SHOWN],
+        running=tuple(running_nodes(view, alone))[:_RUNNING_SHOWN],
         needs_person=persons,
         needs_person_total=persons_total,
         waiting=tuple(_waiting(name, held) for name, held in waiting[:_WAITING_SHOWN]),
@@ -159,23 +161,27 @@ def node_counts(groups: Sequence[GroupQueue]) -> StatusCounts:
     )
 
 
-def running_nodes(view: View, graph_ids: Sequence[str]) -> Iterator[RunningNode]:
-    """Yield what runs: under a lease by its agent, else as the file says."""
+def running_nodes(view: View, alone: str | None) -> Iterator[RunningNode]:
+    """Yield what runs, by Group and id: under a lease by its agent, else as the file says.
+
+    A lease holds slots and keys also where no file tells of its node any more.
+    """
     asked = {} if _is_ending(view) else view.queue.snapshot.work.shares.preemptions
-    for graph_id in graph_ids:
-        group = view.queue.groups[graph_id]
-        for node in group.running:
-            lease = group.rules.leases.get(node.node_id)
-            yield RunningNode(
-                graph_id=graph_id,
-                node_id=node.node_id,
-                title=shown(node.title),
-                repository=shown_or_none(node.repository),
-                agent_id=shown_or_none(node.agent_id if lease is None else lease.agent_id),
-                since=instant_or_none(node.updated_at) if lease is None else instant_text(lease.granted_at),
-                leased_until=None if lease is None else lease.expiry.at,
-                preempt_requested=(lease is not None and lease.lease_id in asked) or None,
-            )
+    leases = {lease.key: lease for lease in view.work.leases.values() if alone in {None, lease.graph_id}}
+    groups = view.queue.groups if alone is None else {alone: view.queue.groups[alone]}
+    nodes = {(name, node.node_id): node for name, group in groups.items() for node in group.running}
+    for key in sorted({*leases, *nodes}):
+        lease, node = leases.get(key), nodes.get(key, TaskNode(node_id=key[1], title=_IN_NO_FILE))
+        yield RunningNode(
+            graph_id=key[0],
+            node_id=key[1],
+            title=shown(node.title),
+            repository=shown_or_none(node.repository),
+            agent_id=shown_or_none(node.agent_id if lease is None else lease.agent_id),
+            since=instant_or_none(node.updated_at) if lease is None else instant_text(lease.granted_at),
+            leased_until=None if lease is None else lease.expiry.at,
+            preempt_requested=(lease is not None and lease.lease_id in asked) or None,
+        )
 
 
 def held_slots(view: View, alone: str | None) -> HeldSlots | None:

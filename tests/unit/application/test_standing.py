@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.unit.adapters.reading import node
 from tests.unit.application.desk import NOW
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.unit.application.desk import Desk
 
 Json = dict[str, Any]
@@ -133,6 +138,39 @@ def test_work_under_leases_and_runs_of_others_run(desk: Desk) -> None:
     # What lapsed does not run any more, though no command has written it.
     desk.wait(600)
     assert [each["node_id"] for each in desk.status()["running"]] == ["b"]
+
+
+def _taken_out(desk: Desk) -> None:
+    desk.graph("g", node("c"))
+
+
+def _emptied(desk: Desk) -> None:
+    file = desk.path("tasks/graphs/g.json")
+    file.write_text("")
+    # One that was written just now might be half-written, and the last good one stands meanwhile.
+    os.utime(file, (0, 0))
+
+
+def _removed(desk: Desk) -> None:
+    desk.path("tasks/graphs/g.json").unlink()
+
+
+@pytest.mark.parametrize("lose", [_taken_out, _emptied, _removed])
+def test_a_lease_whose_node_no_file_tells_of_is_shown(lose: Callable[[Desk], None], desk: Desk) -> None:
+    desk.put("schedule/policy.json", {"slots": 1})
+    desk.graph("g", node("a", title="Build it"), node("c"))
+    desk.graph("h", node("b"))
+    lease = desk.start("a", "w1", graph_id="g")["lease"]["lease_id"]
+    lose(desk)
+    (row,) = desk.status()["running"]
+    assert (row["graph_id"], row["node_id"], row["agent_id"]) == ("g", "a", "w1")
+    assert row["title"] == "(in no graph file: see metagit-mcp doctor)"
+    (card,) = desk.board()["running"]
+    assert {name: card[name] for name in row} == row
+    assert desk.status(graph_id="h")["running"] == []
+    assert desk.status()["runnable_count"] == 0
+    assert desk.report(lease, "released")["released_slot"] is True
+    assert (desk.status()["running"], desk.status()["runnable_count"] > 0) == ([], True)
 
 
 LEFT: list[Json] = [
