@@ -18,10 +18,7 @@ FOREVER = float("inf")
 
 @dataclass
 class Taken:
-    """A lease that somebody was told it has: granted between `asked` and `told`, and at least until `until`.
-
-    `ended` is when the first message left that may have ended it.
-    """
+    """A lease that somebody was told it has: granted between `asked` and `told`, and at least until `until`."""
 
     lease_id: str
     node: Node
@@ -31,7 +28,14 @@ class Taken:
     told: float
     until: float
     decision_id: str = ""
-    ended: float = FOREVER
+
+
+@dataclass
+class Ending:
+    """A message that may end leases from when it left until it was answered; who was cut off knows no end."""
+
+    sent: float
+    told: float = FOREVER
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class Account:
     planned: list[Node] = field(default_factory=list)
     # When a session of the older protocol was opened, and at which server.
     sessions: list[tuple[float, str]] = field(default_factory=list)
+    # By lease, agent or node.
+    endings: dict[str | Node, list[Ending]] = field(default_factory=lambda: defaultdict(list))
     killed_agents: int = 0
     unexpected: list[str] = field(default_factory=list)
 
@@ -120,11 +126,16 @@ class Account:
             lease.until = max(lease.until, monotonic_of(record["lease"]["expires_at"]))
         self.reports.append(Reported(lease.lease_id, lease.node, state, record["node_status"], sent, told))
 
-    def may_have_ended(self, at: float, *, lease_id: str = "", agent_id: str = "", node: Node | None = None) -> None:
-        """Note that a message leaves now that may end leases."""
-        for lease in [self.taken[lease_id]] if lease_id else self.taken.values():
-            if lease_id or lease.agent_id == agent_id or lease.node == node:
-                lease.ended = min(lease.ended, at)
+    def may_end(self, whose: str | Node, sent: float) -> Ending:
+        """Note that a message leaves that may end a lease, or those of an agent or on a node."""
+        ending = Ending(sent)
+        self.endings[whose].append(ending)
+        return ending
+
+    def ended(self, lease: Taken) -> float:
+        """From when on the lease may have been ended: also by what was under way already when it was asked for."""
+        about = (each for whose in (lease.lease_id, lease.agent_id, lease.node) for each in self.endings[whose])
+        return min((max(each.sent, lease.asked) for each in about if each.told >= lease.asked), default=FOREVER)
 
 
 def monotonic_of(stamp: str) -> float:

@@ -126,9 +126,10 @@ class Agent:
     async def _take(self) -> list[Taken]:
         lot, again = self._rng.random(), self._rng.random() < 0.5
         arguments: Json = {"action_id": self._action()} if again else {}
+        opening = None
         if self._is_new:
             arguments["new_session"] = True
-            self._account.may_have_ended(monotonic(), agent_id=self.agent_id)
+            opening = self._account.may_end(self.agent_id, monotonic())
         if lot < 0.04:
             node_id = f"{WILD[0]}.{self._rng.randrange(BY_NAME):04}"
             arguments |= {"graph_id": WILD[0], "node_id": node_id}
@@ -140,6 +141,9 @@ class Agent:
             arguments |= {"wait_seconds": 2} if lot > 0.9 else {}
             said, asked, told = await self._road.ask("schedule_next", arguments, again=again)
             leases = [*said.record["decisions"], *_held(said.record)] if said is not None and said.is_ok else []
+        if opening is not None and said is not None:
+            # Before it gave anything.
+            opening.told = opening.sent
         self._is_new = self._is_new and said is None
         return [self._account.take(each["lease"], asked, told, each.get("decision_id", "")) for each in leases]
 
@@ -166,7 +170,7 @@ class Agent:
         if lease.node[0] == WILD[1] and state in {"completed", "failed", "released"}:
             arguments["usage"] = {"tokens": self._rng.randrange(6000)}
         if state not in {"running", "checkpointed"}:
-            self._account.may_have_ended(monotonic(), lease_id=lease.lease_id)
+            self._account.may_end(lease.lease_id, monotonic())
         said, sent, told = await self._road.ask("work_report", arguments, again=again)
         if said is not None and said.is_ok:
             self._account.report(lease, state, said.record, sent, told)

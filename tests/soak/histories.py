@@ -64,6 +64,7 @@ class History:
     about: defaultdict[str, Counter[Node]] = field(default_factory=lambda: defaultdict(Counter))
     cursors: dict[str, int] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
+    _until: dict[str, str] = field(default_factory=dict)
     _last: defaultdict[Node, Last] = field(default_factory=lambda: defaultdict(Last))
 
     def follow(self, rows: Iterable[Row]) -> History:
@@ -79,7 +80,7 @@ class History:
         if kind == "work_started":
             self._start(body["lease"])
         elif "lease_id" in body:
-            self._of_lease(kind, body["lease_id"])
+            self._of_lease(kind, body["lease_id"], body)
         elif kind == "group_events_applied":
             self.cursors[body["group_id"]] = body["cursor"]
         of_node = body.get("approval", body)
@@ -99,10 +100,15 @@ class History:
             self.faults.append(f"{node}: ownership {epoch} of {owner} after {last}")
         self._last[node] = Last(epoch, owner)
         self.live[node] = lease["lease_id"]
+        self._until[lease["lease_id"]] = lease["expiry"]["at"]
         self.started[lease["lease_id"]] = lease
 
-    def _of_lease(self, kind: str, lease_id: str) -> None:
+    def _of_lease(self, kind: str, lease_id: str, body: Json) -> None:
         self.said_of[lease_id].add(kind)
+        if kind == "lease_renewed":
+            self._until[lease_id] = body["expiry"]["at"]
+        if kind == "lease_expired" and body["at"] < self._until.get(lease_id, ""):
+            self.faults.append(f"{lease_id} expired before {self._until[lease_id]}, at {body['at']}")
         if lease_id not in self.started or kind not in ENDS:
             return
         lease = self.started[lease_id]

@@ -105,9 +105,11 @@ class Operator:
 
     async def _acted(self, path: str, document: Json) -> None:
         sent = monotonic()
-        if path == "/v1/release":
-            self._account.may_have_ended(sent, node=(document["graph_id"], document["node_id"]))
+        node = (document["graph_id"], document["node_id"])
+        taking = self._account.may_end(node, sent) if path == "/v1/release" else None
         said = await self._desk.post(path, document)
+        if taking is not None and said is not None:
+            taking.told = monotonic()
         self._note(path, f"{document['graph_id']}/{document['node_id']}", said, sent, monotonic())
 
     def _note(self, kind: str, key: str, said: Said | None, sent: float, told: float) -> None:

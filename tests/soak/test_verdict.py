@@ -15,6 +15,7 @@ from tests.soak.verdict import double_owners, lost_acts, lost_claims, lost_repor
 
 Json = dict[str, Any]
 NODE = ("normal-a", "n")
+UNTIL, LATER = "2026-11-30T10:00:08.000000Z", "2026-11-30T10:00:12.000000Z"
 
 
 def started(
@@ -28,13 +29,21 @@ def started(
     }
     pick: Json = {"satisfied": [], "levels": []}
     return "work_started", {
-        "lease": {**lease, "ownership_epoch": epoch, "holding": {"cost": cost}},
+        "lease": {**lease, "ownership_epoch": epoch, "holding": {"cost": cost}, "expiry": {"at": UNTIL}},
         "dispatch": {"share": share, "pick": pick, "policy_revision": "r"},
     }
 
 
 def completed(lease_id: str) -> tuple[str, Json]:
     return "work_completed", {"lease_id": lease_id}
+
+
+def expired(lease_id: str, at: str = UNTIL) -> tuple[str, Json]:
+    return "lease_expired", {"lease_id": lease_id, "at": at}
+
+
+def renewed(lease_id: str, until: str = LATER) -> tuple[str, Json]:
+    return "lease_renewed", {"lease_id": lease_id, "expiry": {"at": until}}
 
 
 def rows(*events: tuple[str, Json]) -> list[Row]:
@@ -49,7 +58,10 @@ def taken(lease_id: str, told: float, until: float, agent_id: str = "ada") -> Ta
     ("events", "fault"),
     [
         ((started("L1"), completed("L1")), None),
-        ((started("L1"), ("lease_expired", {"lease_id": "L1"}), started("L2", 2, "bob")), None),
+        ((started("L1"), expired("L1"), started("L2", 2, "bob")), None),
+        ((started("L1"), renewed("L1"), expired("L1", LATER)), None),
+        ((started("L1"), expired("L1", "2026-11-30T10:00:07.999999Z")), "L1 expired before"),
+        ((started("L1"), renewed("L1"), expired("L1")), "L1 expired before"),
         ((started("L1"), ("work_paused", {"lease_id": "L1"}), started("L2")), None),
         ((started("L1"), started("L2", 2, "bob")), "started under L2 while L1 was live"),
         ((started("L1"), completed("L1"), started("L2", 2)), "started although it was done"),
@@ -79,9 +91,21 @@ def test_a_ledger_with_a_gap_is_a_fault() -> None:
     ],
 )
 def test_two_owners_at_once_are_found_in_the_answers(earlier: Taken, later: Taken, found: int) -> None:
-    assert len(double_owners([later, earlier])) == found
-    earlier.ended = 12
-    assert double_owners([later, earlier]) == []
+    account = Account(taken={each.lease_id: each for each in (later, earlier)})
+    assert len(double_owners(account)) == found
+    account.may_end("L1", 12)
+    assert double_owners(account) == []
+
+
+@pytest.mark.parametrize("whose", ["ada", NODE])
+def test_what_was_under_way_when_a_lease_was_asked_for_may_have_ended_it(whose: str | tuple[str, str]) -> None:
+    account = Account(taken={each.lease_id: each for each in (taken("L1", 10, 20), taken("L2", 15, 30, "bob"))})
+    ending = account.may_end(whose, 5)
+    assert double_owners(account) == []
+    ending.told = 9
+    assert double_owners(account) == []
+    ending.told = 8.5
+    assert len(double_owners(account)) == 1
 
 
 def test_what_was_acknowledged_and_is_not_kept_is_lost() -> None:

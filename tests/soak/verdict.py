@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.soak.histories import KINDS_OF, History
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.soak.account import Account, Taken
@@ -43,10 +43,10 @@ class Fact:
     more: tuple[str, ...] = ()
 
 
-def double_owners(taken: Iterable[Taken]) -> list[str]:
+def double_owners(account: Account) -> list[str]:
     """Leases of one node that were certainly live at the same instant, from the answers alone."""
     of_node: defaultdict[tuple[str, str], list[Taken]] = defaultdict(list)
-    for lease in taken:
+    for lease in account.taken.values():
         of_node[lease.node].append(lease)
     for leases in of_node.values():
         leases.sort(key=lambda each: each.told)
@@ -54,7 +54,7 @@ def double_owners(taken: Iterable[Taken]) -> list[str]:
         f"{later.node}: {later.lease_id} of {later.agent_id} under {earlier.lease_id}"
         for leases in of_node.values()
         for earlier, later in combinations(leases, 2)
-        if later.asked > earlier.told and later.told < min(earlier.until, earlier.ended)
+        if later.asked > earlier.told and later.told < min(earlier.until, account.ended(earlier))
     ]
 
 
@@ -183,9 +183,7 @@ def fault_fact(what: str, faults: Sequence[str], of: str) -> Fact:
 def facts(account: Account, history: History, bounds: Bounds, root: Path) -> Iterator[Fact]:
     """All that the ledger and the files can tell."""
     starts, done = len(history.started), sum(history.done.values())
-    yield fault_fact(
-        "double ownership, by the answers", double_owners(account.taken.values()), f"{len(account.taken):,} leases"
-    )
+    yield fault_fact("double ownership, by the answers", double_owners(account), f"{len(account.taken):,} leases")
     yield fault_fact(
         "double ownership, epochs, double completion, by the ledger",
         history.faults,
