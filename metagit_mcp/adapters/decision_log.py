@@ -85,6 +85,22 @@ class DecisionLogFiles:
         self._found = (question, stated)
         return stated
 
+    def unlogged(self, decisions: Sequence[ScheduleDecision]) -> Sequence[ScheduleDecision]:
+        """Return those that stand in none of the newest lines; those from before these lines are taken for logged."""
+        if not decisions:
+            return ()
+        try:
+            tail = tail_lines(f"{self._root}/{DECISIONS}", root=self._root, limit_rows=_FURTHEST)
+        except StoreUnavailable:
+            return ()
+        before, _ = _understood(reversed(() if tail.complete else tail.rows), 1, None)
+        return [
+            made
+            for made in decisions
+            if not any(_is_older(made.at, oldest.at) for oldest in before)
+            and not _understood(_naming(tail.rows, made.decision_id), 1, None)[0]
+        ]
+
     def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> tuple[str, ...]:
         """Append decisions and then their events; one that is killed between the two leaves only the decisions."""
         self._append(DECISIONS, "decisions", [_decision_row(decision) for decision in decisions], mode=0o600)
@@ -197,6 +213,14 @@ def _in_utc(text: str) -> str:
         return at.astimezone(UTC).isoformat().replace("+00:00", "Z") if at.tzinfo is not None else text
     except (ValueError, OverflowError):
         return text
+
+
+def _is_older(at: datetime, text: str) -> bool:
+    """Say whether an instant is before what a line says, which may be no time at all."""
+    try:
+        return at < datetime.fromisoformat(text)
+    except (ValueError, TypeError):
+        return False
 
 
 def _safe(each: Any, limit: int) -> Any:  # noqa: ANN401 - any JSON value

@@ -155,7 +155,10 @@ class Schedule:
         answer, warnings = await self._current.command(
             act_once,
             graph_id_of=None if graph_id is None else lambda _: graph_id,
-            follow_up=lambda answer: self._log_taken(answer.state_version, taken),
+            # Whoever answered first may have been killed before it logged what the reply that is repeated says.
+            follow_up=lambda answer: self._log_taken(
+                answer.state_version, taken or self._log.unlogged(answer.decisions)
+            ),
         )
         return self._detailed(request, _warned(answer, warnings))
 

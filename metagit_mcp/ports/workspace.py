@@ -92,6 +92,10 @@ class DecisionLog(Protocol):
         """Return the decisions logged at one state of the workspace, among the newest `reach` of all."""
         ...
 
+    def unlogged(self, decisions: Sequence[ScheduleDecision]) -> Sequence[ScheduleDecision]:
+        """Return those that were not logged when they were made; of long ago there are none."""
+        ...
+
     def append(self, decisions: Sequence[ScheduleDecision], events: Sequence[SchedulerEvent]) -> Warnings:
         """Append decisions; their events follow.
 

@@ -6,6 +6,7 @@ ledger, read with plain SQL, and the graph file.
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 from contextlib import closing
@@ -102,6 +103,20 @@ def test_a_kill_in_a_later_claim(desk: Desk, point: str) -> None:
     mended(desk)
     assert desk.statuses() == {"a": "completed", "b": "running"}
     assert len(told(desk, "work_started")) == 2
+
+
+@pytest.mark.parametrize("point", AFTER_COMMIT)
+def test_a_claim_that_was_killed_is_logged_once_when_it_is_repeated(desk: Desk, point: str) -> None:
+    desk.claim("w0")
+    killed(desk, point, *CLAIM, "--action-id", "x")
+    # What others log closes the line that was cut short.
+    desk.next()
+    (made,) = desk.claim("w1", action_id="x")["decisions"]
+    assert desk.claim("w1", action_id="x")["decisions"] == [made]
+    log = desk.path("schedule/decisions.jsonl")
+    whole = [json.loads(line) for line in log.read_text().splitlines() if line not in torn(log)]
+    logged = [each for each in whole if each["decision_id"] == made["decision_id"]]
+    assert [(each["node_id"], each["agent_id"], "lease" in each) for each in logged] == [("b", "w1", False)]
 
 
 @pytest.mark.parametrize("point", [*EVERY_WRITING, *GRAPH, *LOGGED[3:]])

@@ -1,6 +1,7 @@
 """Decisions and events are logged in metagit's shape, and bad lines cost only themselves."""
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ THEIRS = {
     "compile_command": None,
     "skipped": False,
 }
+
+
+THEIR_TIME = datetime.fromisoformat(str(THEIRS["at"]))
 
 
 @pytest.fixture
@@ -184,6 +188,31 @@ def test_what_was_decided_at_one_state_is_found_among_the_newest(log: DecisionLo
     path.unlink()
     path.mkdir()
     assert log.at_state("v", 10) == ()
+
+
+def test_what_was_never_logged_is_told_apart(
+    log: DecisionLogFiles, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, early = (
+        decision(decision_id=name * 32, at=THEIR_TIME + timedelta(seconds=seconds))
+        for name, seconds in (("a", 1), ("b", -1))
+    )
+    assert (log.unlogged([]), log.unlogged([late, early])) == ((), [late, early])
+    # A line that was cut short says nothing, though its id is whole.
+    write(path, b'{"decision_id": "%s", "at"\n' % late.decision_id.encode())
+    assert log.unlogged([late]) == [late]
+    write(path, *[THEIRS] * 5)
+    assert log.unlogged([late, early]) == [late, early]
+    log.append([late], [])
+    assert log.unlogged([late, early]) == [early]
+    # What may be further back than one looks is taken for logged.
+    monkeypatch.setattr(decision_log, "_FURTHEST", 3)
+    assert log.unlogged([late, early]) == []
+    write(path, *[{**THEIRS, "at": "some day"}] * 5)
+    assert log.unlogged([late, early]) == [late, early]
+    with monkeypatch.context() as while_short:
+        while_short.setattr(decision_log, "tail_lines", short_of_memory)
+        assert log.unlogged([late]) == ()
 
 
 def test_what_metagit_logged_is_read_with_its_hints(log: DecisionLogFiles, path: Path) -> None:
