@@ -46,6 +46,8 @@ _LOGS: Final = (
     (SCHEDULER_EVENTS, "events", 0o644),
     (TASK_EVENTS, "events", 0o644),
 )
+# What a disk must have left, in bytes: a graph file is written anew as a whole beside the old one.
+_LEAST_ROOM: Final = 1 << 20
 # Wherever a whole file is written.
 _WRITTEN: Final = ("", METAGIT, TASKS, GRAPHS, SCHEDULE, IMPORTS, EVENTS)
 
@@ -58,11 +60,18 @@ class WorkspaceHousekeeping:
         self._root = root
         self._pause = pause
 
-    def is_writable(self) -> bool:
-        """Say whether this user can write into the folders that are there, or make the first of them."""
+    def hindrance(self) -> Fault | None:
+        """Return what keeps this user from writing into the folders that are there, or from making the first of them.
+
+        A disk that tells no size has room.
+        """
         folders = [f"{self._root}/{name}" for name in (SCHEDULE, GRAPHS, EVENTS)]
         there = [folder for folder in folders if os.path.isdir(folder)] or [self._made_in()]
-        return all(os.access(folder, os.W_OK | os.X_OK) for folder in there)
+        if not all(os.access(folder, os.W_OK | os.X_OK) for folder in there):
+            return Fault(what="this user cannot write into it, and has answers and previews only", is_harm=False)
+        disk = os.statvfs(self._root)
+        is_full = disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+        return Fault(what="its disk is full, and nothing more can be recorded") if is_full else None
 
     def _made_in(self) -> str:
         folder = f"{self._root}/{METAGIT}"

@@ -10,6 +10,7 @@ from metagit_mcp.errors import ReadOnlyWorkspace, StoreUnavailable, WorkspaceNot
 StrPath = str | os.PathLike[str]
 
 _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -50,7 +51,8 @@ def storage_error(cause: OSError, name: str) -> StoreUnavailable | ReadOnlyWorks
     if cause.errno in _FORBIDDEN:
         hint = "Answers and previews still work; to record anything, this user must be able to write there."
         return ReadOnlyWorkspace(f"{name} cannot be written: {why}.", hint=hint, file=name)
-    return StoreUnavailable(f"{name} cannot be written: {why}.", hint="Try again.", file=name)
+    hint = "Make room on the disk, then try again." if cause.errno in _FULL else "Try again."
+    return StoreUnavailable(f"{name} cannot be written: {why}.", hint=hint, file=name)
 
 
 def read_error(cause: OSError, name: str) -> StoreUnavailable:

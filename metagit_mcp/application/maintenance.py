@@ -4,6 +4,7 @@ Every check stands on its own: whatever is damaged, the others go on. A mend is 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final, TypeVar
 
@@ -77,7 +78,8 @@ class Maintenance:
 
     async def doctor(self, *, fix: bool) -> DoctorAnswer:
         """Return what every check found; with `fix`, what is safe to mend is mended before."""
-        can_fix = fix and await self._offload(self._house.is_writable)
+        hindrance = await self._offload(self._house.hindrance) if fix else None
+        can_fix = fix and (hindrance is None or hindrance.is_harm)
         round_ = _Round(fix=can_fix)
         for check in self._checks():
             await round_.go_through(check)
@@ -132,10 +134,8 @@ class Maintenance:
     # --- the checks of what is read anyway -------------------------------------------------------------------------
 
     async def _writable(self) -> Sequence[Fault]:
-        if await self._offload(self._house.is_writable):
-            return ()
-        what = f"{self._chosen()}; this user cannot write into it, and has answers and previews only"
-        return (Fault(what=what, is_harm=False),)
+        found = await self._offload(self._house.hindrance)
+        return () if found is None else (replace(found, what=f"{self._chosen()}; {found.what}"),)
 
     def _chosen(self) -> str:
         return f"{self._place.path}, chosen by {self._place.chosen_by}"

@@ -27,8 +27,8 @@ class Housekeeping(Protocol):
     ReadOnlyWorkspace.
     """
 
-    def is_writable(self) -> bool:
-        """Say whether this user can write into the folders of the workspace."""
+    def hindrance(self) -> Fault | None:
+        """Return what keeps this user from writing into the workspace: it may not, which is no harm, or lacks room."""
         ...
 
     def kept(self) -> Sequence[Fault]:

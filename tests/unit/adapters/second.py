@@ -69,9 +69,10 @@ def init(root: str) -> object:
     return init_workspace(root)[1]
 
 
-def is_writable(root: str) -> object:
-    """Say whether the doctor could mend anything."""
-    return WorkspaceHousekeeping(root).is_writable()
+def hindrance(root: str) -> object:
+    """Say what keeps the user of this process from writing into the workspace, if anything does."""
+    found = WorkspaceHousekeeping(root).hindrance()
+    return None if found is None else [found.what, found.is_harm]
 
 
 def kept_faults(root: str) -> object:
@@ -80,7 +81,7 @@ def kept_faults(root: str) -> object:
 
 
 ACTIONS: dict[str, Callable[..., object]] = {
-    action.__name__: action for action in (image, write, init, is_writable, kept_faults)
+    action.__name__: action for action in (image, write, init, hindrance, kept_faults)
 }
 
 

@@ -207,6 +207,7 @@ def test_a_failed_write_says_what_it_means(number: int, kind: type[Exception]) -
     error = storage_error(OSError(number, ""), "g1.json")
     assert type(error) is kind
     assert error.message == f"g1.json cannot be written: {os.strerror(number)}."
+    assert ("Make room on the disk" in error.hint) == (number in {errno.ENOSPC, errno.EDQUOT})
 
 
 def test_a_new_file_is_written_for_its_owner_only(root: Path, graphs: Path) -> None:

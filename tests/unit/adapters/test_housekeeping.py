@@ -47,24 +47,35 @@ def test_a_workspace_in_order_is_found_so_and_stays_as_it_is(tmp_path: Path) -> 
     house, before = WorkspaceHousekeeping(str(root)), states(root)
     looks = (house.kept, house.index, house.logs, lambda: house.beside_ledger(""), lambda: house.leftovers(NOW))
     assert [tuple(look()) for look in looks] == [()] * 5
-    assert (house.is_writable(), states(root)) == (True, before)
+    assert (house.hindrance(), states(root)) == (None, before)
 
 
 @pytest.mark.parametrize("closed", [".metagit/schedule", ".metagit/tasks/graphs", ".metagit"])
 def test_a_folder_that_this_user_cannot_write_into_makes_it_read_only(root: Path, closed: str) -> None:
     for folder in (root, *(each for each in root.rglob("*") if each.is_dir())):
         folder.chmod(0o777)
-    assert run_as_nobody("is_writable", root) is True
+    assert run_as_nobody("hindrance", root) is None
     if closed == ".metagit":
         (root / ".metagit/schedule").rmdir()
         (root / ".metagit/tasks/graphs").rmdir()
     (root / closed).chmod(0o555)
-    assert run_as_nobody("is_writable", root) is False
+    why = "this user cannot write into it, and has answers and previews only"
+    assert run_as_nobody("hindrance", root) == [why, False]
 
 
 def test_without_any_folder_the_root_decides(root: Path, house: WorkspaceHousekeeping, tmp_path: Path) -> None:
     (root / ".metagit").rename(tmp_path / "away")
-    assert house.is_writable()
+    assert house.hindrance() is None
+
+
+@pytest.mark.parametrize(("blocks", "left", "has_room"), [(100, 1, True), (100, 0, False), (0, 0, True)])
+def test_a_disk_must_have_room_if_it_tells_its_size(
+    house: WorkspaceHousekeeping, monkeypatch: pytest.MonkeyPatch, blocks: int, left: int, *, has_room: bool
+) -> None:
+    told = os.statvfs_result((1 << 20, 1 << 20, blocks, left, left, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: told)
+    full = Fault(what="its disk is full, and nothing more can be recorded")
+    assert house.hindrance() == (None if has_room else full)
 
 
 # --- kept.json -----------------------------------------------------------------------------------------------------

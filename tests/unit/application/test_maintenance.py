@@ -63,6 +63,12 @@ def test_a_workspace_at_work_is_fine_and_looking_changes_nothing(desk: Desk) -> 
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_full_disk_is_wrong(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((512, 512, 9, 9, 9, 0, 0, 0, 0, 255)))
+    place = f"{desk.root}, chosen by --workspace"
+    assert looked(desk) == [("workspace", "wrong", f"{place}; its disk is full, and nothing more can be recorded")]
+
+
 def test_a_policy_that_cannot_be_used_is_wrong(desk: Desk) -> None:
     desk.path("schedule").mkdir()
     desk.path("schedule/policy.json").write_text("{")
