@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, indented
+from metagit_mcp.wire.depth import TooDeep, loaded
 
 _BOM = "\ufeff"
 
@@ -21,14 +22,12 @@ def parse_document(raw: bytes) -> Json:
         ValueError: with the position, never with the content.
     """
     try:
-        document = json.loads(raw.decode().removeprefix(_BOM), parse_constant=_refuse, parse_float=_fraction)
+        document = loaded(raw.decode().removeprefix(_BOM), parse_constant=_refuse, parse_float=_fraction)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at line {error.lineno} column {error.colno}") from None
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except _NoNumber:
+    except (_NoNumber, TooDeep):
         raise
     except ValueError:
         # Python reads no whole number of more digits than it would write.

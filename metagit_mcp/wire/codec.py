@@ -146,12 +146,10 @@ def parse_leniently(raw: bytes) -> object:
     Raises:
         ValueError: with the position, never with the content.
     """
-    import json  # noqa: PLC0415 - only a text that pydantic refused needs it
+    from metagit_mcp.wire.depth import loaded  # noqa: PLC0415 - only a text that pydantic refused needs it
 
     try:
-        return json.loads(raw.removeprefix(_BOM).decode(), parse_int=_whole)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return loaded(raw.removeprefix(_BOM).decode(), parse_int=_whole)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from None
 
