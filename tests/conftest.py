@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,34 @@ def postgres(_postgres_server: PostgresServer) -> PostgresServer:
 
 
 @pytest.fixture(autouse=True)
-def _no_ledger_stays_open() -> Iterator[None]:
+def _no_connection_stays_open() -> Iterator[None]:
+    """Fail whoever leaves a connection to SQLite to the collector: since Python 3.13 that warns, in any later test."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - passed on as they are
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", noted)
+        yield
+    left = [each for each in opened if is_open(each)]
+    for each in left:
+        each.close()
+    assert not left, "a connection to SQLite was not closed: `with closing(sqlite3.connect(…))` does"
+
+
+def is_open(connection: sqlite3.Connection) -> bool:
+    """Whether nobody closed it; any thread may ask."""
+    try:
+        return connection.total_changes >= 0
+    except sqlite3.ProgrammingError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def _no_ledger_stays_open(_no_connection_stays_open: None) -> Iterator[None]:
     """Close the ledgers that a test opened: four descriptors each, and a thousand are too many for `select`.
 
     It patches by itself, so that it ends after whatever the test patched is as it was.

@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -267,4 +268,5 @@ def test_a_ledger_is_never_read_or_made_through_a_link_out_of_the_workspace(root
         path_of(root).mkdir()
         with pytest.raises(FileRefused, match="is not a regular file but a folder"):
             store.mark()
-    assert sqlite3.connect(elsewhere).execute("SELECT count(*) FROM event").fetchone() == (1,)
+    with closing(sqlite3.connect(elsewhere)) as ledger:
+        assert ledger.execute("SELECT count(*) FROM event").fetchone() == (1,)
