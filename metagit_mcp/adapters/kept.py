@@ -115,7 +115,7 @@ def graph_lesson(loaded: LoadedGraph, kept: Nodes) -> Lesson:
     if loaded.graph is None:
         return EMPTY_LESSON
     found: dict[Path, Any] = {}
-    nodes = loaded.graph.nodes
+    nodes = loaded.graph.nodes if loaded.has_own else ()
     for node, own in zip(nodes, map(_own_values, nodes), strict=True):
         if own != _NO_VALUES:
             values = plain(node)

@@ -120,7 +120,8 @@ class LoadedGraph:
     `graph` is None when the file as a whole cannot be used; `defects` names what is wrong with single nodes
     (node_id → field and rule), which are then never offered; `left_out` are those of the `warnings` that tell of rows
     which are no nodes at all, so that nobody is given them or counts them; `digest` changes when the content does.
-    `is_fed`: no file has it, but the log of a Group (fed_graph.py).
+    `is_fed`: no file has it, but the log of a Group (fed_graph.py). Not `has_own`: no node says anything in
+    OWN_NODE_FIELDS.
     """
 
     graph_id: str
@@ -130,6 +131,7 @@ class LoadedGraph:
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     is_fed: bool = False
+    has_own: bool = field(default=True, compare=False, repr=False)
 
     @property
     def is_whole(self) -> bool:

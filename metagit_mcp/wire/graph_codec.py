@@ -53,9 +53,10 @@ def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGra
     digest = content_digest(raw)
     if not kept and not has_bom(raw):
         try:
-            graph = _read(raw)
-            if graph is not None:
-                return _checked(graph_id, graph, digest, {}, _slips_in(raw))
+            found = _read(raw)
+            if found is not None:
+                graph, has_own = found
+                return _checked(graph_id, graph, digest, {}, _slips_in(raw), has_own=has_own)
         except refusal():
             pass
     return _apart(graph_id, raw, digest, kept or {})
@@ -66,8 +67,10 @@ _READ_WITHOUT: Final = 1024 * 1024
 _left_to_read = [_READ_WITHOUT]
 
 
-def _read(raw: bytes) -> TaskGraph | None:
-    """Return the graph in a text, as pydantic reads it; None: some node has no id by our own rule.
+def _read(raw: bytes) -> tuple[TaskGraph, bool] | None:
+    """Return the graph in a text as pydantic reads it, and whether a node may say something in a field of ours.
+
+    None: some node has no id by our own rule.
 
     Raises:
         ValidationError: it is none.
@@ -80,7 +83,7 @@ def _read(raw: bytes) -> TaskGraph | None:
         if found is not None:
             return found
     graph = validated(TaskGraph, raw)
-    return graph if _have_ids(graph.nodes) else None
+    return (graph, True) if _have_ids(graph.nodes) else None
 
 
 def _slips_in(raw: bytes) -> list[str]:
@@ -230,7 +233,15 @@ def check_node(row: Json) -> None:
         raise InvalidInput(why, field=why.partition(":")[0])
 
 
-def _checked(graph_id: str, graph: TaskGraph, digest: str, defects: dict[str, str], warnings: list[str]) -> LoadedGraph:
+def _checked(
+    graph_id: str,
+    graph: TaskGraph,
+    digest: str,
+    defects: dict[str, str],
+    warnings: list[str],
+    *,
+    has_own: bool = True,
+) -> LoadedGraph:
     """Add what only the whole shows: ids used twice, times without a zone, unknown statuses."""
     nodes = graph.nodes
     if len({node.node_id for node in nodes}) != len(nodes):
@@ -238,7 +249,7 @@ def _checked(graph_id: str, graph: TaskGraph, digest: str, defects: dict[str, st
         defects.update({node_id: "node_id: used twice" for node_id, count in times.items() if count > 1})
     if graph.graph_id not in {None, graph_id}:
         warnings.append(f"names itself {shown_id(str(graph.graph_id))}; the file name decides")
-    if any(node.deadline is not None or node.not_before is not None for node in nodes):
+    if has_own and any(node.deadline is not None or node.not_before is not None for node in nodes):
         graph = replace(graph, nodes=tuple(_in_utc(node, defects) for node in nodes))
     if not {node.status for node in nodes} <= _STATUSES:
         unknown = [node.node_id for node in nodes if node.status not in _STATUSES]
@@ -252,6 +263,7 @@ def _checked(graph_id: str, graph: TaskGraph, digest: str, defects: dict[str, st
         digest=digest,
         defects=defects,
         warnings=tuple(f"graph {graph_id}: {text}" for text in warnings),
+        has_own=has_own,
     )
 
 

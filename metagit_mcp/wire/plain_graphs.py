@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 
 import msgspec
 
-from metagit_mcp.domain.tasks import TaskGraph, TaskNode
+from metagit_mcp.domain.tasks import OWN_NODE_FIELDS, TaskGraph, TaskNode
 from metagit_mcp.domain.value import changed, copies_of
 from metagit_mcp.wire.exact import bounds_of
 
@@ -28,19 +28,31 @@ _INSTANTS: Final = (attrgetter("deadline"), attrgetter("not_before"))
 _FINER: Final = re.compile(rb"\.\d{7}")
 
 
-def plain_graph(raw: bytes) -> TaskGraph | None:
-    """Return the graph in a text of JSON, or None where pydantic has to look at it; its nodes have ids (`is_id`)."""
+def plain_graph(raw: bytes) -> tuple[TaskGraph, bool] | None:
+    """Return the graph in a text of JSON, and whether a node may say something in a field of ours.
+
+    None: pydantic has to look at it. All nodes have ids (`is_id`).
+    """
+    # Most graphs are of programs that do not know our fields: the text without them is told by a type, too.
+    for has_own in (False, True):
+        found = _decoded(raw, has_own=has_own)
+        if found is not None:
+            rows = found.nodes
+            if not _are_ids([row.node_id for row in rows]) or (has_own and _are_finer(rows, raw)):
+                return None
+            nodes = tuple(copies_of(TaskNode, rows, _SHARED))
+            return changed(*copies_of(TaskGraph, (found,)), nodes=nodes), has_own
+    return None
+
+
+def _decoded(raw: bytes, *, has_own: bool) -> Any:  # noqa: ANN401 - of a class that is made
     try:
         if not raw.isascii():
             # What is of no field is passed over, whatever its bytes are.
             raw.decode()
-        found = _decoder().decode(raw)
+        return _decoder(has_own).decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    rows = found.nodes
-    if not _are_ids([row.node_id for row in rows]) or _are_finer(rows, raw):
-        return None
-    return changed(*copies_of(TaskGraph, (found,)), nodes=tuple(copies_of(TaskNode, rows, _SHARED)))
 
 
 def _are_ids(names: list[str]) -> bool:
@@ -55,8 +67,8 @@ def _are_finer(rows: Sequence[Any], raw: bytes) -> bool:
 
 
 @cache
-def _decoder() -> "msgspec.json.Decoder[Any]":
-    row: Any = _struct(TaskNode, {})
+def _decoder(has_own: bool) -> "msgspec.json.Decoder[Any]":  # noqa: FBT001 - the key of the cache
+    row: Any = _struct(TaskNode, {} if has_own else dict.fromkeys(OWN_NODE_FIELDS))
     return msgspec.json.Decoder(_struct(TaskGraph, {"nodes": tuple[row, ...]}))
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from metagit_mcp.adapters.kept import NO_NODES, graph_lesson
+from metagit_mcp.domain.tasks import OWN_NODE_FIELDS
 from metagit_mcp.wire import graph_codec, plain_graphs
 from metagit_mcp.wire.graph_codec import load_graph
 from metagit_mcp.wire.plain_graphs import plain_graph
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from metagit_mcp.domain.tasks import LoadedGraph
 
 Json = dict[str, Any]
+FULL_NODE = FULL["nodes"][0]
 
 
 def loaded(raw: bytes, *, far: bool) -> LoadedGraph:
@@ -123,9 +126,20 @@ def test_what_only_pydantic_refuses_leads_to_the_same_graph(foreign: bytes) -> N
 def test_what_nodes_say_alike_is_kept_once() -> None:
     found = plain_graph(json.dumps(graph(*(node(name, repository="p/api") for name in "ab"))).encode())
     assert found is not None
-    first, second = found.nodes
+    first, second = found[0].nodes
     assert first.repository is second.repository
     assert first.updated_at is second.updated_at
+
+
+OWN: list[tuple[Json, bool]] = [({name: FULL_NODE[name]}, True) for name in OWN_NODE_FIELDS]
+
+
+@pytest.mark.parametrize(("changes", "has_own"), [({}, False), ({"priority": 1, "slots": None}, False), *OWN], ids=repr)
+def test_whether_a_field_of_ours_is_there_is_known(changes: Json, *, has_own: bool) -> None:
+    raw = one(**changes)
+    assert agrees(raw)
+    assert [loaded(raw, far=far).has_own for far in (True, False)] == [has_own, True]
+    assert graph_lesson(loaded(raw, far=True), NO_NODES) == graph_lesson(loaded(raw, far=False), NO_NODES)
 
 
 def test_msgspec_reads_what_comes_after_very_much(monkeypatch: pytest.MonkeyPatch) -> None:
