@@ -3,7 +3,7 @@
 Not for two at a time: `Current` gives each its turn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -208,14 +208,14 @@ class Shared:
             self._provisional, self._provisional_keys = (), set()
         return self._queue
 
-    def _tell(self, work: LedgerState, touched: set[NodeKey] | None) -> None:
+    def _tell(self, work: LedgerState, touched: set[NodeKey] | None, charged: Iterable[str] = ()) -> None:
         self._told = work
         if self._queue is None:  # pragma: no cover - who tells has a queue
             raise AssertionError
         if touched is None:
             self._queue.refresh(replace(self._queue.snapshot, work=work))
         else:
-            self._queue.follow(work, touched)
+            self._queue.follow(work, touched, charged)
 
     def view(self, instant: Instant, *, in_turn: bool = False) -> View:
         """Return the view at this instant, with what lapsed and what others did until the next command writes it.
@@ -299,10 +299,10 @@ class Shared:
         if branch is self.ledger.state:
             branch = replace(branch, shares=branch.shares.branch_of_charges())
         happened = [happened_to(branch.shares, event) for event in news]
-        # Nothing is other than before about the nodes themselves: one of each Group is enough for it to be noticed.
+        # Nothing is other than before about the nodes: one of each Group is enough for it to be noticed again.
         keys = {key[0]: key for key in happened if key is not None}
+        self._tell(branch, set(), charged=keys)
         self._provisional_keys.update(keys.values())
-        self._tell(branch, self._provisional_keys)
 
 
 def snapshot_of(image: WorkspaceImage, policy: SchedulePolicy, work: LedgerState, now: datetime) -> Snapshot:

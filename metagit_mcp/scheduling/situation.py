@@ -4,8 +4,9 @@ The reasons follow those of eligibility.py, in the fixed order of scheduling.md 
 of it may be told within one Group: nothing that another Group holds, nor how much of anything is in use (ADR 0032).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from datetime import datetime
 from typing import Final, Protocol
 
 from metagit_mcp.domain.instant import instant_text
@@ -20,6 +21,7 @@ from metagit_mcp.scheduling.holdings import Holdings
 from metagit_mcp.scheduling.snapshot import Asker
 
 _NAMED: Final = 3
+_PAUSE_ORDER: Final = ("workspace", "group", "agent", "resource")
 
 
 @value
@@ -53,6 +55,12 @@ class AgentSlots:
     def is_full(self) -> bool:
         """Whether the asker may not hold one more."""
         return self.held >= self.limit
+
+
+def in_force(pauses: Iterable[Pause], now: datetime) -> list[Pause]:
+    """Return the pauses that are not over, in the order in which they are told."""
+    left = [pause for pause in pauses if pause.until is None or pause.until > now]
+    return sorted(left, key=lambda pause: (_PAUSE_ORDER.index(pause.scope), pause.name))
 
 
 def passing(

@@ -23,7 +23,7 @@ from metagit_mcp.scheduling.needs import Needing
 from metagit_mcp.scheduling.policy_change import policy_change
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.quiet import Quiet, quiet_between
-from metagit_mcp.scheduling.situation import AgentSlots, Situation
+from metagit_mcp.scheduling.situation import AgentSlots, Situation, in_force
 from metagit_mcp.scheduling.snapshot import Asker, Snapshot
 from metagit_mcp.scheduling.terms import cold_from, repository_terms
 
@@ -31,7 +31,6 @@ from metagit_mcp.scheduling.terms import cold_from, repository_terms
 _MOMENTS_KEPT: Final = 64
 _AGENTS_KEPT: Final = 1024
 _PLANS_KEPT: Final = 64
-_PAUSE_ORDER: Final = ("workspace", "group", "agent", "resource")
 
 
 class WorkspaceQueue:
@@ -212,11 +211,11 @@ class WorkspaceQueue:
 
     # --- the ledger
 
-    def follow(self, work: LedgerState, touched: Collection[NodeKey]) -> None:
+    def follow(self, work: LedgerState, touched: Collection[NodeKey], charged: Iterable[str] = ()) -> None:
         """Take over what happened: `touched` are all nodes whose item, lease or approvals may be other than before.
 
         Pauses and closures are compared. The state may be another one than the last, such as a branch of it, as long
-        as `touched` names every node in which the two differ.
+        as `touched` names every node in which the two differ; `charged` names Groups of whose runs it knows others.
         """
         self.plans.clear()
         if self.snapshot.work is not work or self.snapshot.now != self.now:
@@ -233,6 +232,10 @@ class WorkspaceQueue:
                 by_graph.setdefault(key[0], []).append(key[1])
             else:
                 self._note_seen(key[0])
+        for graph_id in charged:
+            self._note_seen(graph_id)
+            for moment in self._moments.values():
+                moment.mark(graph_id, is_judged=True)
         fair = self._fair_repositories(by_graph)
         outdated = {graph_id for graph_id, node_ids in by_graph.items() if not self._follow(graph_id, node_ids)}
         if outdated:
@@ -369,7 +372,6 @@ class WorkspaceQueue:
     def _moment(self, asker: Asker, units: Units) -> Moment:
         policy = self.snapshot.policy
         terms = repository_terms(asker, self.snapshot, self.groups.values())
-        pauses = [pause for pause in self._pauses.values() if pause.until is None or pause.until > self.now]
         situation = Situation(
             slots=policy.slots,
             running=self.running_slots,
@@ -377,7 +379,7 @@ class WorkspaceQueue:
             skipped_repositories=frozenset(
                 key for key, each in terms.items() if each.pressured and policy.skip_on_merge_pressure
             ),
-            pauses=sorted(pauses, key=lambda pause: (_PAUSE_ORDER.index(pause.scope), pause.name)),
+            pauses=in_force(self._pauses.values(), self.now),
             closures={name: each for name, each in self._closures.items() if each.until > self.now},
             capacities={name: each.capacity for name, each in policy.resources.items()},
             holdings=self.holdings,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from metagit_mcp.domain.charging import happened_to
 from metagit_mcp.domain.instant import Expiry, Instant
 from metagit_mcp.domain.limits import LeasePolicy
 from metagit_mcp.domain.policy import GroupPolicy
@@ -14,7 +15,7 @@ from metagit_mcp.domain.share_events import HoldEnded, HoldFilled, RunEnded, Run
 from metagit_mcp.domain.shares import Hold, Run
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.work import Share
-from metagit_mcp.scheduling.cycle import census, unsettled
+from metagit_mcp.scheduling.cycle import WorkspaceQueue, census, unsettled
 from tests.snapshots import ANYONE, NOW, group, known, names, pause, task
 from tests.unit.scheduling.claimed import Played, groups_of, many, policy_of
 
@@ -49,6 +50,25 @@ def test_a_run_is_seen_and_charged_once_and_ended_once() -> None:
     assert unsettled(played.queue, THEN) == [RunEnded(at=NOW, graph_id="g", node_id=name) for name in "ab"]
     played.settle()
     assert (unsettled(played.queue, THEN), played.shares.runs) == ([], {})
+
+
+def test_a_charge_is_felt_by_the_order_that_is_there() -> None:
+    run = task("r", status="running", estimated_tokens=5_000)
+    played = Played(
+        *(group(name, *map(task, "ab")) for name in "gh"), policy=policy_of(class_window=9, deadline_window=9)
+    )
+    assert played.served(2) == "gh"
+    played.with_graphs(group("g", run, task("b")), group("h", task("b")))
+    before = played.queue.order(ANYONE)
+    assert (before.tags("g"), played.queue.unsettled_in) == (before.tags("h"), {"g"})
+    for event in unsettled(played.queue, THEN):
+        happened_to(played.shares, event)
+    played.queue.follow(played.work, (), charged=("g",))
+    order = played.queue.order(ANYONE)
+    anew = WorkspaceQueue(played.queue.snapshot).order(ANYONE)
+    assert (order is before, played.queue.unsettled_in) == (True, set())
+    assert [order.tags(each) for each in "gh"] == [anew.tags(each) for each in "gh"]
+    assert order.tags("g") > order.tags("h")
 
 
 def test_what_is_under_a_lease_or_in_an_inactive_graph_is_no_run_of_others() -> None:
