@@ -22,7 +22,7 @@ from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
 from metagit_mcp.scheduling.lane import Entry
 from metagit_mcp.scheduling.queue import GroupQueue
 from metagit_mcp.scheduling.scoring import RepositoryTerms, Scored, is_due_soon, repository_micros
-from metagit_mcp.scheduling.situation import AgentSlots, Situation, lasting, passing
+from metagit_mcp.scheduling.situation import AgentSlots, Situation, first_against, lasting, passing
 from metagit_mcp.scheduling.snapshot import Asker
 from metagit_mcp.scheduling.standing import Head, Offer, SkippedHead, Standing, Top
 from metagit_mcp.scheduling.tally import Census, Tally
@@ -241,8 +241,7 @@ class Moment:
         standing.top = top
 
     def _first_against(self, demand: Demand, group: GroupQueue) -> ReasonKind | None:
-        found = next(lasting(demand, self.situation, self.asker, group.quota, group.graph_id), None)
-        return None if found is None else found.kind
+        return first_against(demand, self.situation, self.asker, group.quota, group.graph_id)
 
     def against(
         self, demand: Demand, group: GroupQueue, node_id: str, asker: Asker, agent_slots: AgentSlots

@@ -16,7 +16,7 @@ from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import NodeKey, Pause, ResourceClosure
 from metagit_mcp.scheduling.capabilities import agent_capability, meets
 from metagit_mcp.scheduling.demand import Demand, Units, with_own
-from metagit_mcp.scheduling.eligibility import Reason
+from metagit_mcp.scheduling.eligibility import Reason, ReasonKind
 from metagit_mcp.scheduling.holdings import Holdings
 from metagit_mcp.scheduling.snapshot import Asker
 
@@ -132,6 +132,18 @@ def lasting(demand: Demand, situation: Situation, asker: Asker, quota: int | Non
         yield Reason(kind="never_fits", detail=detail, bare=_bare_limit(demand, situation, quota))
     if demand.repository in situation.skipped_repositories:
         yield Reason(kind="merge_pressure", detail="skip")
+
+
+def first_against(
+    demand: Demand, situation: Situation, asker: Asker, quota: int | None, graph_id: str
+) -> ReasonKind | None:
+    """Return the kind of the first reason that `lasting` yields; of nearly all lanes it is known at once to be none."""
+    is_bare = not (demand.offered_to or demand.exhausted or demand.capabilities or demand.is_contended)
+    is_open = not (situation.pauses or situation.units or situation.skipped_repositories)
+    if is_bare and is_open and demand.owner is None and _never_above(demand, situation, quota) is None:
+        return None
+    found = next(lasting(demand, situation, asker, quota, graph_id), None)
+    return None if found is None else found.kind
 
 
 def _is_meant(pause: Pause, demand: Demand, situation: Situation, asker: Asker, graph_id: str) -> bool:
