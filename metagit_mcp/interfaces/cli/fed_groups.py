@@ -12,7 +12,7 @@ from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
 from metagit_mcp.interfaces.cli.flags import example, known_ids, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation
+from metagit_mcp.interfaces.cli.invocation import Invocation, mind_interrupts
 from metagit_mcp.interfaces.cli.views_groups import (
     view_answered,
     view_batch,
@@ -90,6 +90,7 @@ def deliver_command(
         delivery = Delivery(lines, take_in, tell)
         with _summary(invocation, delivery):
             if follow:
+                mind_interrupts()
                 finished(groups.follow(delivery.step, lambda: delivery.is_heard))
             else:
                 with _bar(lines.size) as moved_to:

@@ -12,10 +12,35 @@ if TYPE_CHECKING:
     from metagit_mcp.bootstrap import Application
 
 Opener = Callable[[Mapping[str, Any]], "Application"]
+_interrupts: Final[list[int]] = []
 
 
-async def _asleep(seconds: float) -> None:
+async def asleep(seconds: float) -> None:
+    """Let time pass.
+
+    Raises:
+        KeyboardInterrupt: it ends the program here at the latest.
+    """
+    if _interrupts:
+        raise KeyboardInterrupt
     time.sleep(seconds)  # noqa: ASYNC251 - nothing else is to be done here meanwhile
+
+
+def mind_interrupts() -> None:
+    """See to it that the next wait ends by Ctrl-C, also where what was under way took no notice of it.
+
+    Where Python is called back, as it is while schemas are made, an interrupt is only printed. A script that runs this
+    in the background ignores interrupts, and that stays so.
+    """
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def _interrupted(number: int, _: object) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def open_workspace(flags: Mapping[str, Any]) -> "Application":
@@ -28,7 +53,7 @@ def open_workspace(flags: Mapping[str, Any]) -> "Application":
     from metagit_mcp.ports.machine import Waits
     from metagit_mcp.settings import settings_from
 
-    waits = Waits(offload=at_once, sleep=_asleep)
+    waits = Waits(offload=at_once, sleep=asleep)
     return open_application(settings_from(os.environ, **flags), surface="cli", waits=waits)
 
 

@@ -19,7 +19,7 @@ from metagit_mcp.interfaces.cli.flags import (
     text_flag,
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
-from metagit_mcp.interfaces.cli.invocation import Invocation
+from metagit_mcp.interfaces.cli.invocation import Invocation, mind_interrupts
 from metagit_mcp.interfaces.cli.output import say
 from metagit_mcp.interfaces.cli.views_schedule import counted, view_explanation, view_next, view_status
 from metagit_mcp.interfaces.cli.wording import for_people
@@ -64,6 +64,7 @@ def next_command(invocation: Invocation, /, **flags: Any) -> int:  # noqa: ANN40
     request = parse_request(NextRequest, flags)
     application = invocation.application()
     if request.wait_seconds:
+        mind_interrupts()
         tell(f"Waits up to {counted(request.wait_seconds, 'second')} if there is no work; Ctrl-C ends it.")
     answer = finished(application.schedule.next(request))
     invocation.show(answer, view_next(answer))
@@ -109,6 +110,7 @@ def status_command(invocation: Invocation, /, watch: bool, **flags: Any) -> None
         answer = finished(schedule.status(request))
         invocation.show(answer, view_status(answer))
         return
+    mind_interrupts()
     # Whoever has seen enough says so like this; it is no failure.
     with suppress(KeyboardInterrupt):
         finished(schedule.follow_status(request, lambda told: invocation.show_anew(told, view_status(told))))

@@ -5,7 +5,7 @@ import click
 from metagit_mcp.application.changes import Change
 from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.flags import example, shared_flags
-from metagit_mcp.interfaces.cli.invocation import Invocation
+from metagit_mcp.interfaces.cli.invocation import Invocation, mind_interrupts
 from metagit_mcp.interfaces.cli.views_schedule import view_status
 from metagit_mcp.interfaces.cli.views_work import view_change
 from metagit_mcp.wire.codec import plain
@@ -24,6 +24,7 @@ def watch(invocation: Invocation, lines: bool) -> None:
 
     With --json each change is one line of JSON.
     """
+    mind_interrupts()
     application = invocation.application()
     finished(application.watching.begin())
     if not lines and not invocation.as_json:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from metagit_mcp.errors import GraphNotFound
+from metagit_mcp.interfaces.cli.invocation import asleep, finished
 from metagit_mcp.interfaces.cli.main import main
 from tests.interfaces.cli.fake_application import APPROVAL, SAMPLES, STANDING, FakeApplication
 from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer
@@ -25,6 +26,19 @@ def interrupt(_: object) -> object:
     return SAMPLES["schedule.next"]
 
 
+class Deaf:
+    """What ends while it ends takes no notice of an interrupt."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def wait_deaf(_: object) -> object:
+    Deaf()
+    finished(asleep(60))
+    return SAMPLES["schedule.next"]
+
+
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "unknown-graph": {"schedule.next": GraphNotFound("No task graph is called x.", hint="Known: shop.", graph_id="x")},
@@ -35,6 +49,7 @@ CASES: dict[str, dict[str, Any]] = {
         "work.retry": lambda _node, _graph, by: replace(STANDING, by=by),
     },
     "interrupted": {"schedule.next": interrupt},
+    "deaf": {"schedule.next": wait_deaf},
     "hostile": {
         "schedule.next": next_answer(replace(DECISION, title=HOSTILE)),
         "tasks.show": replace(NODE, title=HOSTILE),

@@ -60,6 +60,11 @@ def test_an_interrupt_ends_with_130() -> None:
     assert ended("interrupted", *NEXT, "--json") == (130, "", "\n")
 
 
+def test_an_interrupt_that_was_not_heard_ends_the_next_wait() -> None:
+    code, out, err = ended("deaf", *NEXT, "--wait-seconds", "60")
+    assert (code, out, "Exception ignored in" in err) == (130, "", True)
+
+
 def test_a_reader_that_went_away_is_no_error() -> None:
     for arguments in ((*NEXT, "--json"), NEXT):
         reader, writer = os.pipe()
