@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, Final
@@ -64,7 +64,10 @@ class Caller:
         """Send a request over a connection of its own."""
         own = {} if self.secret is None else {"Authorization": f"Bearer {self.secret}"}
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)) as line:
-            line.request(method, path, body, {**own, **(headers or {}), **self.headers})
+            line.connect()
+            # Who is refused may hear it before all was sent.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                line.request(method, path, body, {**own, **(headers or {}), **self.headers})
             answer = line.getresponse()
             return Answer(answer.status, answer.read(), {name.lower(): text for name, text in answer.getheaders()})
 
@@ -171,7 +174,9 @@ def data_lines(stream: str) -> Iterator[str]:
 def raw(port: int, sent: bytes, *, wait_s: float = WAIT_S) -> bytes:
     """Send bytes, and take all that comes until the server closes."""
     with socket.create_connection(("127.0.0.1", port), timeout=wait_s) as line:
-        line.sendall(sent)
+        # As above.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            line.sendall(sent)
         return rest_of(line)
 
 
