@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from metagit_mcp.domain.decision import LeaseRecord, ScheduleDecision
-from metagit_mcp.domain.tasks import LoadedGraph
+from metagit_mcp.domain.tasks import FINISHED_STATUSES, LoadedGraph
 from metagit_mcp.domain.work import PauseScope, WorkItem
 from metagit_mcp.scheduling.eligibility import ReasonKind
 from metagit_mcp.scheduling.tally import Census
@@ -125,8 +125,16 @@ def _nothing(counted: Census, graphs: Collection[LoadedGraph]) -> str:
 
 def is_all_finished(counted: Census, graphs: Collection[LoadedGraph]) -> bool:
     """Say whether there is work and all of it is finished, as far as every graph can be read."""
-    left = any(nodes for kind, nodes in counted.not_eligible.items() if kind != "finished")
-    return bool(graphs) and not (counted.runnable or left) and all(each.is_whole for each in graphs)
+    left = any(nodes for kind, nodes in counted.not_eligible.items() if kind not in {"finished", "graph_inactive"})
+    return bool(graphs) and not (counted.runnable or left) and all(map(_is_over, graphs))
+
+
+def _is_over(loaded: LoadedGraph) -> bool:
+    """Say whether nothing is left of a graph of which nothing is offered: of one that is not active nobody counts."""
+    graph = loaded.graph
+    if graph is None or not loaded.is_whole:
+        return False
+    return graph.status == "active" or all(node.status in FINISHED_STATUSES for node in graph.nodes)
 
 
 def graph_file(graph_id: str) -> str:

@@ -85,6 +85,17 @@ def test_runnable_nodes_are_counted_for_an_agent_and_what_it_can_do(desk: Desk) 
     assert [finished(each) for each in (count(None), count(None, "w2", ["gpu"]), count(None, "w1"))] == [1, 2, 0]
 
 
+@pytest.mark.parametrize("status", ["completed", "cancelled", "archived"])
+def test_finished_nodes_are_finished_also_in_a_graph_that_is_not_active(desk: Desk, status: str) -> None:
+    done, dropped = node("a", status="completed"), node("b", status="cancelled")
+    desk.graph("g", node("c", status="completed"))
+    desk.graph("old", done, dropped, status=status)
+    assert (desk.next()["all_finished"], desk.next(graph_id="old")["all_finished"]) == (True, True)
+    desk.graph("old", done, dropped, node("d"), status=status)
+    assert (desk.next()["all_finished"], desk.next(graph_id="g")["all_finished"]) == (False, True)
+    assert desk.next()["next_step"] == "Nothing can be started now. 3 graph_inactive: their graph is not active."
+
+
 def test_the_next_step_names_the_node_or_why_there_is_none(desk: Desk) -> None:
     empty = "There is no task graph here: none was planned yet, or .metagit was removed. metagit_task_plan makes one."
     assert (desk.next()["next_step"], desk.next()["all_finished"]) == (empty, False)
