@@ -10,6 +10,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import IO, Any, Final
 
 from metagit_mcp.domain.text import shown
@@ -38,13 +39,14 @@ class Table:
     """Rows under a header; the columns named in `numbers` are aligned to the right.
 
     The last column may be broken over several lines, or cut where it is prose; the others never are, since an id that
-    is cut or broken cannot be pasted.
+    is cut or broken cannot be pasted. `whole` are the places of rows whose last cell is a reason or a file, not prose.
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[str] = frozenset()
+    whole: frozenset[int] = frozenset()
 
 
 Block = str | Table
@@ -130,7 +132,7 @@ def _cleaned(block: Block) -> Block | None:
     if isinstance(block, str):
         return clean_line(block)
     rows = tuple(tuple(shown(cell, _CELL_LIMIT) for cell in row) for row in block.rows)
-    return Table(title=shown(block.title), header=block.header, rows=rows, numbers=block.numbers) if rows else None
+    return replace(block, title=shown(block.title), rows=rows) if rows else None
 
 
 # --- for pipes and files -------------------------------------------------------------------------------------------
@@ -162,7 +164,7 @@ def _cut(table: Table) -> Iterable[tuple[str, ...]]:
     if table.header[-1] not in _PROSE:
         return table.rows
     room = max(_LEAST_PROSE, _WIDEST_PIPED - 2 - _fixed_width(table))
-    return [(*row[:-1], _start(row[-1], room)) for row in table.rows]
+    return [row if place in table.whole else (*row[:-1], _start(row[-1], room)) for place, row in enumerate(table.rows)]
 
 
 def _start(text: str, room: int) -> str:

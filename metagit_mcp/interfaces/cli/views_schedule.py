@@ -149,7 +149,8 @@ def _groups(answer: StatusAnswer) -> Table:
     title = f"Groups{shown}, most behind first; received of the last {counted(answer.charges or 0, 'charge')}"
     # Asked about one Group, its share is not told.
     title = "Group" if answer.charges is None else title
-    return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:8]))
+    waiting = frozenset(place for place, each in enumerate(groups) if each.waits_for)
+    return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:8]), whole=waiting)
 
 
 def _group_row(group: GroupStatus) -> tuple[str, ...]:
@@ -235,7 +236,8 @@ def _recent(decisions: Iterable[LoggedDecision]) -> Table:
 def _persons(needed: tuple[PersonNeeded, ...], total: int) -> Iterator[Block]:
     rows = tuple((each.graph_id or "", each.node_id or "", each.reason, _person_note(each)) for each in needed)
     title = f"Needs a person, {len(rows)} of {total}" if len(rows) < total else "Needs a person"
-    yield Table(title=title, header=("graph", "node", "reason", "note"), rows=rows)
+    files = frozenset(place for place, each in enumerate(needed) if each.file)
+    yield Table(title=title, header=("graph", "node", "reason", "note"), rows=rows, whole=files)
     yield from (f"  {each.command}" for each in needed if each.command is not None)
 
 

@@ -14,6 +14,7 @@ from metagit_mcp.interfaces.cli.output import Table, print_blocks
 from metagit_mcp.interfaces.cli.views_schedule import view_status
 from metagit_mcp.wire.requests import StatusRequest
 from metagit_mcp.wire.responses import ReasonCount, TaskListAnswer
+from metagit_mcp.wire.status_answers import PersonNeeded
 from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status
 from tests.interfaces.cli.fake_program import HOSTILE
 from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer, policy_answer, status_answer
@@ -378,6 +379,17 @@ def test_in_a_pipe_a_title_is_cut_at_100_columns(capsysbinary: pytest.CaptureFix
 def test_in_a_pipe_what_is_no_prose_is_whole(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     print_blocks([Table(title="Node", header=("field", "value"), rows=(("repository", "x" * 150),))])
     assert "x" * 150 in capsysbinary.readouterr().out.decode()
+
+
+def test_in_a_pipe_why_a_group_waits_and_which_file_to_mend_is_whole(run: Run) -> None:
+    status = full_status()
+    waits = tuple(ReasonCount(reason=kind, nodes=12) for kind in ("awaiting_approval", "conflicts_with", "no_slot"))
+    group = replace(status.groups[0], graph_id="documentation", title="T" * 99, waits_for=waits)
+    file = f".metagit/tasks/graphs/{'g' * 90}.json"
+    need = PersonNeeded(graph_id="g" * 90, reason="graph_invalid", file=file)
+    shown = lines(run("schedule", "status", schedule_status=replace(status, groups=(group,), needs_person=(need,))))
+    ends = ("waits: awaiting_approval 12, conflicts_with 12, no_slot 12", f"graph_invalid  {file}")
+    assert [sum(line.endswith(end) for line in shown) for end in ends] == [1, 1]
 
 
 def test_times_have_no_fraction(run: Run) -> None:
