@@ -26,7 +26,7 @@ _HELP: Final[dict[ReasonKind, str]] = {
     "not_offered": "their Groups offer them to other agents, or to nobody now",
     "owned": "other agents own them",
     "paused": "they are paused, until then or until somebody resumes: metagit-mcp resume",
-    "budget_exhausted": "their budget is used up",
+    "budget_exhausted": "their budget is used up, and a person may raise it",
     "capability_missing": "ask with the capabilities they need",
     "exclusive": "another node holds what only one may have",
     "conflicts_with": "another node works on the same files",

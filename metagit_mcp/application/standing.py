@@ -248,11 +248,12 @@ def _explain(view: View, asker: Asker, request: StatusRequest) -> NodeExplanatio
 
 
 def _step_of(view: View, explained: NodeExplanation) -> str | None:
-    """Return the command with which a person sets a node going, where that is what it waits for."""
+    """Return the command with which a person sets a node going, or the file to change, if it waits for that."""
     for held in view.queue.holds(explained.graph_id).for_person:
         if held.node.node_id == explained.node_id:
-            command = node_need(view.queue.groups[explained.graph_id], held).command
-            return command and by_person(held.reason.kind, command)
+            need = node_need(view.queue.groups[explained.graph_id], held)
+            way = need.command or (need.file and f"change {need.file}")
+            return way and by_person(held.reason.kind, way)
     return None
 
 

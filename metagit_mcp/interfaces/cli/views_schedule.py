@@ -239,6 +239,8 @@ def _persons(needed: tuple[PersonNeeded, ...], total: int) -> Iterator[Block]:
     files = frozenset(place for place, each in enumerate(needed) if each.file)
     yield Table(title=title, header=("graph", "node", "reason", "note"), rows=rows, whole=files)
     yield from (f"  {each.command}" for each in needed if each.command is not None)
+    # Without a node the file stands in the table.
+    yield from (f"  change {each.file}: {each.node_id}" for each in needed if each.file and each.node_id)
 
 
 def _person_note(needed: PersonNeeded) -> str:

@@ -386,10 +386,11 @@ def test_in_a_pipe_why_a_group_waits_and_which_file_to_mend_is_whole(run: Run) -
     waits = tuple(ReasonCount(reason=kind, nodes=12) for kind in ("awaiting_approval", "conflicts_with", "no_slot"))
     group = replace(status.groups[0], graph_id="documentation", title="T" * 99, waits_for=waits)
     file = f".metagit/tasks/graphs/{'g' * 90}.json"
-    need = PersonNeeded(graph_id="g" * 90, reason="graph_invalid", file=file)
-    shown = lines(run("schedule", "status", schedule_status=replace(status, groups=(group,), needs_person=(need,))))
-    ends = ("waits: awaiting_approval 12, conflicts_with 12, no_slot 12", f"graph_invalid  {file}")
-    assert [sum(line.endswith(end) for line in shown) for end in ends] == [1, 1]
+    torn = PersonNeeded(graph_id="g" * 90, reason="graph_invalid", file=file)
+    need = (torn, replace(torn, node_id="spent", title="T"))
+    shown = lines(run("schedule", "status", schedule_status=replace(status, groups=(group,), needs_person=need)))
+    ends = ("2, conflicts_with 12, no_slot 12", f"graph_invalid  {file}", f"  change {file}: spent")
+    assert [sum(line.endswith(end) for line in shown) for end in ends] == [1, 1, 1]
 
 
 def test_times_have_no_fraction(run: Run) -> None:

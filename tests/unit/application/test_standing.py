@@ -305,6 +305,20 @@ def test_what_waits_for_a_person_is_explained_with_the_command_for_it(desk: Desk
     }
 
 
+def test_what_waits_for_a_person_is_explained_with_the_file_where_no_command_does_it(desk: Desk) -> None:
+    desk.graph("g", node("spent", budget={"tokens": 0}), node("wrong", slots=0))
+    desk.graph("h", node("over"))
+    desk.put("schedule/policy.json", {"groups": {"h": {"budget": {"tokens": 0}}}})
+    files = {name: desk.status(node_id=name)["next_step"] for name in ("spent", "wrong", "over")}
+    assert files == {
+        "spent": "It waits for a person: change .metagit/tasks/graphs/g.json.",
+        "wrong": "It waits for a person: change .metagit/tasks/graphs/g.json.",
+        "over": "It waits for a person: change .metagit/schedule/policy.json.",
+    }
+    said = desk.next()["next_step"]
+    assert "2 budget_exhausted: their budget is used up, and a person may raise it" in said
+
+
 def test_a_persons_words_stand_apart_in_an_explanation(desk: Desk) -> None:
     desk.graph("g", node("a", status="blocked", blocker_reason=HOSTILE), node("b", status=HOSTILE))
     assert desk.status(node_id="a")["explain"]["reasons"] == [{"reason": "blocked", "text": "blocked", "note": SAFE}]
