@@ -3,7 +3,9 @@
 Both are events of the ledger; an approval given before there was one stands in approvals.json (interfaces.md §4).
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current
@@ -15,12 +17,14 @@ from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.events import ApprovalGranted
 from metagit_mcp.domain.instant import instant_text
-from metagit_mcp.domain.text import shown
+from metagit_mcp.domain.text import shown, shown_name
 from metagit_mcp.errors import AuthForbidden, RevisionConflict
 from metagit_mcp.ports.machine import Ids, Offload
 from metagit_mcp.ports.workspace import DecisionLog
 from metagit_mcp.scheduling.eligibility import intrinsic
 from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord, PauseAnswer
+
+_NAMED: Final = 10
 
 
 class Rules:
@@ -84,12 +88,33 @@ class Rules:
             return PauseAnswer(
                 pauses=pause_records(turn.state.pauses_at(turn.instant.wall)),
                 changed=before != turn.state.pauses,
-                warnings=(),
+                warnings=tuple(_holding_nothing(turn, command)),
                 next_step="metagit-mcp schedule status shows what runs and what waits.",
             )
 
         answer, warnings = await self._current.command(act)
         return replace(answer, warnings=answer.warnings + warnings)
+
+
+def _holding_nothing(turn: Turn, command: PauseScheduling | ResumeScheduling) -> Iterator[str]:
+    """Yield that a pause holds nothing so far: its name may be misspelt, or what it is for comes later."""
+    graphs, name = turn.image.graphs, shown_name(command.name)
+    if isinstance(command, ResumeScheduling):
+        return
+    if command.scope == "group" and command.name not in graphs:
+        yield f"no graph is called {name} so far, so this holds nothing; known: {_first(graphs)}"
+    if command.scope == "resource":
+        nodes = (node for loaded in graphs.values() if loaded.graph is not None for node in loaded.graph.nodes)
+        used = {each for node in nodes for each in (*(node.uses or ()), *(node.exclusive or ()))}
+        used.update(each for agent in turn.policy.agents.values() for each in agent.uses or ())
+        if command.name not in used:
+            yield f"nothing uses {name} so far, so this holds nothing; used: {_first(used)}"
+
+
+def _first(names: Iterable[str]) -> str:
+    several = [shown_name(name) for name in sorted(names)]
+    more = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
+    return f"{', '.join(several[:_NAMED])}{more}" or "none"
 
 
 def _approved(turn: Turn, named: tuple[str, str | None], approved_by: str, digest: str) -> tuple[ApprovalAnswer, bool]:

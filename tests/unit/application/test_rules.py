@@ -13,6 +13,7 @@ from tests.unit.adapters.reading import node
 from tests.unit.application.desk import NOW
 
 if TYPE_CHECKING:
+    from metagit_mcp.domain.work import PauseScope
     from tests.unit.application.desk import Desk, Json
 
 AT = "2026-12-01T12:00:00Z"
@@ -184,3 +185,29 @@ def test_a_pause_can_be_of_a_part_and_end_by_itself(desk: Desk) -> None:
     assert desk.taken("w1", limit=9) == ["a"]
     desk.resume("resource", "db")
     assert desk.taken("w1", limit=9) == ["c"]
+
+
+def test_a_pause_of_what_is_not_there_says_that_it_holds_nothing(desk: Desk) -> None:
+    desk.graph("shop", node("a", uses={"gpu": 1}, exclusive=["port:80"]))
+    desk.put("schedule/policy.json", {"agents": {"w*": {"uses": {"account": 1}}}})
+    used = "used: account, gpu, port:80"
+    told: dict[tuple[PauseScope, str], list[str]] = {
+        ("workspace", ""): [],
+        ("agent", "w9"): [],
+        ("group", "shop"): [],
+        ("group", "shpo"): ["no graph is called shpo so far, so this holds nothing; known: shop"],
+        ("resource", "gpu"): [],
+        ("resource", "port:80"): [],
+        ("resource", "account"): [],
+        ("resource", "gpus"): [f"nothing uses gpus so far, so this holds nothing; {used}"],
+        ("resource", "a b"): [f"nothing uses (not a plain name) so far, so this holds nothing; {used}"],
+    }
+    assert {scope: desk.pause(*scope)["warnings"] for scope in told} == told
+    assert desk.resume("group", "shpo")["warnings"] == []
+    for number in range(12):
+        desk.graph(f"g{number:02d}", node("a"))
+    assert desk.pause("group", "shpo")["warnings"][0].endswith(
+        "; known: g00, g01, g02, g03, g04, g05, g06, g07, g08, g09 and 3 more"
+    )
+    desk.path("tasks/graphs").rename(desk.path("tasks/away"))
+    assert desk.pause("group", "x")["warnings"][0].endswith("; known: none")
