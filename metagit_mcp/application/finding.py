@@ -1,11 +1,12 @@
 """Finds what a question names, graph, node or policy, or says why it cannot be had. Answers no question."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import LoadedGraph, TaskNode
+from metagit_mcp.domain.text import shown_name
 from metagit_mcp.errors import (
     GraphInvalid,
     GraphNotFound,
@@ -63,6 +64,13 @@ def again(error: MetagitError) -> MetagitError:
     anew = type(error).__new__(type(error), error.message)
     anew.__dict__.update(error.__dict__)
     return anew
+
+
+def first_names(names: Iterable[str]) -> str:
+    """Return the first names in their order, and how many more there are; `none` if there are none."""
+    several = [shown_name(name) for name in sorted(names)]
+    more = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
+    return f"{', '.join(several[:_NAMED])}{more}" or "none"
 
 
 def known_graph(graphs: Mapping[str, LoadedGraph], graph_id: str) -> LoadedGraph:

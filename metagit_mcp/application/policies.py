@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current
-from metagit_mcp.application.finding import usable_graph
+from metagit_mcp.application.finding import first_names, usable_graph
 from metagit_mcp.application.shared import View, snapshot_of
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
@@ -77,7 +77,8 @@ class Policies:
         after = read_policy(merge_patch(shown_policy(view.policy), patch), InvalidInput)
         effect = await self._offload(lambda: _effect(view, view.policy, after))
         changed = after != view.policy
-        return _answer(view.image, after, changed=changed, next_step=_AFTER_PREVIEW, effect=effect)
+        strange = _strange(patch, view.image)
+        return _answer(view.image, after, changed=changed, next_step=_AFTER_PREVIEW, effect=effect, warnings=strange)
 
     async def _set(self, patch: Json, expected_revision: str | None) -> PolicyAnswer:
         if self._caller.policy_read_only:
@@ -87,6 +88,7 @@ class Policies:
         now = self._clock.now()
         before, after, warnings = await self._offload(lambda: self._written(patch, expected_revision, now))
         view = await self._current.view()
+        warnings += _strange(patch, view.image)
         effect = None
         if before is not None and before != after:
             effect = await self._offload(lambda: _effect(view, before, after))
@@ -166,6 +168,16 @@ def requested_patch(request: PolicyRequest) -> Json:
         settable = [each.name for each in fields(PolicyRequest) if each.name not in _CONTROL]
         raise InvalidInput("There is nothing to set.", hint=f"Pass one of: {', '.join(settable)}.", field="action")
     return patch
+
+
+def _strange(patch: Json, image: WorkspaceImage) -> Warnings:
+    """Warn of what is set for Groups that are not there: they may come later, or the name is misspelt."""
+    return tuple(
+        f"{key}: no graph is called {name} so far; known: {first_names(image.graphs)}"
+        for key in _KEYED_BY_GRAPH
+        for name, each in sorted((patch.get(key) or {}).items())
+        if each is not None and name not in image.graphs
+    )
 
 
 def _refuse_no_ids(patch: Json) -> None:

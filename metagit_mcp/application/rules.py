@@ -3,13 +3,12 @@
 Both are events of the ledger; an approval given before there was one stands in approvals.json (interfaces.md §4).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.current import Current
-from metagit_mcp.application.finding import find_node
+from metagit_mcp.application.finding import find_node, first_names
 from metagit_mcp.application.records import node_record, pause_records
 from metagit_mcp.application.turn import Turn
 from metagit_mcp.domain.approval import Approval, approval_digest, is_gated, needed_epoch, needs_approval
@@ -23,8 +22,6 @@ from metagit_mcp.ports.machine import Ids, Offload
 from metagit_mcp.ports.workspace import DecisionLog
 from metagit_mcp.scheduling.eligibility import intrinsic
 from metagit_mcp.wire.responses import ApprovalAnswer, NodeRecord, PauseAnswer
-
-_NAMED: Final = 10
 
 
 class Rules:
@@ -102,19 +99,13 @@ def _holding_nothing(turn: Turn, command: PauseScheduling | ResumeScheduling) ->
     if isinstance(command, ResumeScheduling):
         return
     if command.scope == "group" and command.name not in graphs:
-        yield f"no graph is called {name} so far, so this holds nothing; known: {_first(graphs)}"
+        yield f"no graph is called {name} so far, so this holds nothing; known: {first_names(graphs)}"
     if command.scope == "resource":
         nodes = (node for loaded in graphs.values() if loaded.graph is not None for node in loaded.graph.nodes)
         used = {each for node in nodes for each in (*(node.uses or ()), *(node.exclusive or ()))}
         used.update(each for agent in turn.policy.agents.values() for each in agent.uses or ())
         if command.name not in used:
-            yield f"nothing uses {name} so far, so this holds nothing; used: {_first(used)}"
-
-
-def _first(names: Iterable[str]) -> str:
-    several = [shown_name(name) for name in sorted(names)]
-    more = f" and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
-    return f"{', '.join(several[:_NAMED])}{more}" or "none"
+            yield f"nothing uses {name} so far, so this holds nothing; used: {first_names(used)}"
 
 
 def _approved(turn: Turn, named: tuple[str, str | None], approved_by: str, digest: str) -> tuple[ApprovalAnswer, bool]:

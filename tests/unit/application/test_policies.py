@@ -377,3 +377,15 @@ def test_a_file_that_is_no_json_is_left_to_a_person(desk: Desk) -> None:
         with pytest.raises(PolicyInvalid):
             operator(desk).policy(action, cost=1)
     assert desk.path(POLICY).read_text() == '{"weights": '
+
+
+def test_what_is_set_for_a_group_that_is_not_there_is_told(desk: Desk) -> None:
+    desk.graph("shop", node("a"))
+    owner = desk.beside(operator="ada")
+    patch = {"groups": {"shpo": {"class": "high"}, "shop": {"weight": 2}, "old": None}, "graph_overrides": {"soph": {}}}
+    told = [
+        f"{key}: no graph is called {name} so far; known: shop"
+        for key, name in (("graph_overrides", "soph"), ("groups", "shpo"))
+    ]
+    assert [owner.policy(action, patch=json.dumps(patch))["warnings"] for action in ("preview", "set")] == [told] * 2
+    assert owner.policy("set", patch='{"groups": null}')["warnings"] == []
