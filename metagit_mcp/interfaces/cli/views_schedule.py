@@ -128,7 +128,7 @@ def view_status(answer: StatusAnswer) -> Iterator[Block]:
     yield _waiting(answer)
     yield from _persons(answer.needs_person, answer.needs_person_total)
     if answer.explain is not None:
-        yield from _explanation(answer.explain)
+        yield from _explanation(answer.explain, _is_of_one_group(answer))
     held = _held_back(answer.not_eligible)
     yield f"{answer.ready_count} ready, {answer.runnable_count} runnable now.{held}"
     yield from view_remarks(answer.warnings, answer.next_step)
@@ -147,10 +147,14 @@ def _groups(answer: StatusAnswer) -> Table:
     header = ("graph", "class", "share", "received", "running", "ready", "oldest", "place", "note")
     shown = f", {len(rows)} of {answer.groups_total}" if len(rows) < answer.groups_total else ""
     title = f"Groups{shown}, most behind first; received of the last {counted(answer.charges or 0, 'charge')}"
-    # Asked about one Group, its share is not told.
-    title = "Group" if answer.charges is None else title
+    title = "Group" if _is_of_one_group(answer) else title
     waiting = frozenset(place for place, each in enumerate(groups) if each.waits_for)
     return Table(title=title, header=header, rows=rows, numbers=frozenset(header[2:8]), whole=waiting)
+
+
+def _is_of_one_group(answer: StatusAnswer) -> bool:
+    """Whether one Group was asked about: then its share is not told, and a place is one in it."""
+    return answer.charges is None
 
 
 def _group_row(group: GroupStatus) -> tuple[str, ...]:
@@ -254,13 +258,14 @@ def _person_note(needed: PersonNeeded) -> str:
 def view_explanation(answer: StatusAnswer) -> Iterator[Block]:
     """Yield the explanation that a status holds."""
     if answer.explain is not None:
-        yield from _explanation(answer.explain)
+        yield from _explanation(answer.explain, _is_of_one_group(answer))
     yield from view_remarks(answer.warnings, answer.next_step)
 
 
-def _explanation(node: NodeExplanation) -> Iterator[Block]:
+def _explanation(node: NodeExplanation, is_of_one_group: bool) -> Iterator[Block]:
     yield f"{node.graph_id}/{node.node_id}: {node.title}"
-    place = "" if node.place is None else f", place {node.place} of those that can be started now"
+    among = "those of its Group" if is_of_one_group else "those"
+    place = "" if node.place is None else f", place {node.place} of {among} that can be started now"
     yield f"  status {node.status}, {'runnable' if node.runnable else 'not runnable now'}{place}"
     for against in node.reasons:
         note = f" ({against.note})" if against.note else ""

@@ -14,7 +14,6 @@ from metagit_mcp.interfaces.cli.output import Table, print_blocks
 from metagit_mcp.interfaces.cli.views_schedule import view_status
 from metagit_mcp.wire.requests import StatusRequest
 from metagit_mcp.wire.responses import ReasonCount, TaskListAnswer
-from metagit_mcp.wire.status_answers import PersonNeeded
 from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status
 from tests.interfaces.cli.fake_program import HOSTILE
 from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer, policy_answer, status_answer
@@ -155,11 +154,13 @@ def test_an_empty_status_has_no_empty_tables(run: Run) -> None:
     ]
 
 
-def test_explain(run: Run) -> None:
-    status = replace(status_answer(), explain=replace(EXPLANATION, runnable=True, reasons=(), place=2))
+@pytest.mark.parametrize(("charges", "among"), [(0, "those"), (None, "those of its Group")])
+def test_explain(run: Run, charges: int | None, among: str) -> None:
+    explained = replace(EXPLANATION, runnable=True, reasons=(), place=2)
+    status = replace(status_answer(), explain=explained, charges=charges)
     assert lines(run("schedule", "explain", "build", schedule_status=status))[:3] == [
         "shop/build: Build it",
-        "  status ready, runnable, place 2 of those that can be started now",
+        f"  status ready, runnable, place 2 of {among} that can be started now",
         "  score 3.25: priority=3",
     ]
 
@@ -379,18 +380,6 @@ def test_in_a_pipe_a_title_is_cut_at_100_columns(capsysbinary: pytest.CaptureFix
 def test_in_a_pipe_what_is_no_prose_is_whole(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     print_blocks([Table(title="Node", header=("field", "value"), rows=(("repository", "x" * 150),))])
     assert "x" * 150 in capsysbinary.readouterr().out.decode()
-
-
-def test_in_a_pipe_why_a_group_waits_and_which_file_to_mend_is_whole(run: Run) -> None:
-    status = full_status()
-    waits = tuple(ReasonCount(reason=kind, nodes=12) for kind in ("awaiting_approval", "conflicts_with", "no_slot"))
-    group = replace(status.groups[0], graph_id="documentation", title="T" * 99, waits_for=waits)
-    file = f".metagit/tasks/graphs/{'g' * 90}.json"
-    torn = PersonNeeded(graph_id="g" * 90, reason="graph_invalid", file=file)
-    need = (torn, replace(torn, node_id="spent", title="T"))
-    shown = lines(run("schedule", "status", schedule_status=replace(status, groups=(group,), needs_person=need)))
-    ends = ("2, conflicts_with 12, no_slot 12", f"graph_invalid  {file}", f"  change {file}: spent")
-    assert [sum(line.endswith(end) for line in shown) for end in ends] == [1, 1, 1]
 
 
 def test_times_have_no_fraction(run: Run) -> None:
