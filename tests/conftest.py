@@ -75,8 +75,11 @@ def _no_connection_stays_open() -> Iterator[None]:
     connect = sqlite3.connect
 
     def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - passed on as they are
-        opened.append(connect(*arguments, **options))
-        return opened[-1]
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        # That of a ledger, which any thread may use, lives as long as its store: some serve all tests of a file.
+        if options.get("check_same_thread", True):
+            opened.append(connection)
+        return connection
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", noted)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import Json, indented
-from metagit_mcp.wire.depth import TooDeep, loaded
+from metagit_mcp.wire.json_alike import TooDeep, loaded
 
 _BOM = "\ufeff"
 

@@ -146,7 +146,7 @@ def parse_leniently(raw: bytes) -> object:
     Raises:
         ValueError: with the position, never with the content.
     """
-    from metagit_mcp.wire.depth import loaded  # noqa: PLC0415 - only a text that pydantic refused needs it
+    from metagit_mcp.wire.json_alike import loaded  # noqa: PLC0415 - only a text that pydantic refused needs it
 
     try:
         return loaded(raw.removeprefix(_BOM).decode(), parse_int=_whole)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metagit_mcp.wire.depth import DEEPEST
+from metagit_mcp.wire.json_alike import DEEPEST
 from tests.scenarios.attack import ANSWER_LIMIT, Json, Run, Server, graphs_of, offered, run
 from tests.unit.adapters.reading import graph, node, put_graph
 

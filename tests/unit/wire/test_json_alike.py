@@ -1,13 +1,14 @@
-"""What is too deep is the same in each Python, whoever asks; what is read can be written back."""
+"""What is too deep, and what is said of a fault, is the same in each Python; what is read can be written back."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
 
 from metagit_mcp.adapters.json_documents import parse_document, render_document
 from metagit_mcp.wire.codec import parse_leniently
-from metagit_mcp.wire.depth import DEEPEST, loaded
+from metagit_mcp.wire.json_alike import DEEPEST, loaded
 
 # As many calls stand above a reader in a server, several times over.
 _FRAMES = 300
@@ -55,3 +56,27 @@ def test_what_is_read_is_written_back(nest: Callable[[int], str]) -> None:
 def test_any_value_is_read(text: str) -> None:
     assert loaded(text) == json.loads(text)
     assert loaded(text, parse_int=float) == json.loads(text, parse_int=float)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1,}', "Illegal trailing comma before end of object: line 1 column 8 (char 7)"),
+        ('{"a": [1, 2 , \n\t]}', "Illegal trailing comma before end of array: line 1 column 13 (char 12)"),
+        ('{"a": {"b": ",",\r\n}}', "Illegal trailing comma before end of object: line 1 column 16 (char 15)"),
+        ('{"a": 1,]', "Expecting property name enclosed in double quotes: line 1 column 9 (char 8)"),
+        ("[1,}", "Expecting value: line 1 column 4 (char 3)"),
+        ("[,]", "Expecting value: line 1 column 2 (char 1)"),
+        ("[1,", "Expecting value: line 1 column 4 (char 3)"),
+        ("{,}", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ('{"a":]', "Expecting value: line 1 column 6 (char 5)"),
+        ("{1", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ('{"a" 1}', "Expecting ':' delimiter: line 1 column 6 (char 5)"),
+        ("[] []", "Extra data: line 1 column 4 (char 3)"),
+        ('"\x01"', "Invalid control character at: line 1 column 2 (char 1)"),
+        ('"\\u00', "Invalid \\uXXXX escape: line 1 column 3 (char 2)"),
+    ],
+)
+def test_a_fault_is_told_in_the_same_words(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        loaded(text)
