@@ -57,7 +57,8 @@ def load_graph(graph_id: str, raw: bytes, kept: Kept | None = None) -> LoadedGra
             if found is not None:
                 graph, has_own = found
                 return _checked(graph_id, graph, digest, {}, _slips_in(raw), has_own=has_own)
-        except refusal():
+        except ValueError:
+            # pydantic refuses it, or it is nested too deeply.
             pass
     return _apart(graph_id, raw, digest, kept or {})
 

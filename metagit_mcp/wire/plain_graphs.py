@@ -24,8 +24,11 @@ _NO_IDS: Final = frozenset({".", ".."})
 # What many nodes say alike.
 _SHARED: Final = ("status", "intent_id", "project", "repository", "updated_at")
 _INSTANTS: Final = (attrgetter("deadline"), attrgetter("not_before"))
-# Of what is finer than a microsecond msgspec makes the nearest one, pydantic the one before.
-_FINER: Final = re.compile(rb"\.\d{7}")
+# Of what is finer than a microsecond msgspec makes the nearest one, pydantic the one before; a text may be escaped.
+_FINER: Final = re.compile(rb"\.\d{7}|\\u00(?:2[eE]|3\d)")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+# More than any graph has that we know. How deep a text may be at most is not told by msgspec.
+_LEVELS: Final = 16
 
 
 def plain_graph(raw: bytes) -> tuple[TaskGraph, bool] | None:
@@ -38,7 +41,7 @@ def plain_graph(raw: bytes) -> tuple[TaskGraph, bool] | None:
         found = _decoded(raw, has_own=has_own)
         if found is not None:
             rows = list(reversed(found.nodes))
-            if not _are_ids([row.node_id for row in rows]) or (has_own and _are_finer(rows, raw)):
+            if not _are_ids([row.node_id for row in rows]) or (has_own and _are_finer(rows, raw)) or _is_deep(raw):
                 return None
             # Each row makes room for the next value: of a long graph that is a fifth of the memory.
             found.nodes = ()
@@ -61,6 +64,16 @@ def _are_ids(names: list[str]) -> bool:
     """Say whether all are ids, and of the letters that every program knows."""
     letters = "".join(names)
     return letters.isascii() and not letters.encode().translate(None, _LETTERS) and _NO_IDS.isdisjoint(names)
+
+
+def _is_deep(raw: bytes) -> bool:
+    """Say whether more than some levels may be nested in each other; a text in it may well hold brackets too."""
+    brackets = raw.translate(None, _NO_BRACKETS)
+    for _ in range(_LEVELS):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
 
 
 def _are_finer(rows: Sequence[Any], raw: bytes) -> bool:

@@ -11,7 +11,9 @@ from metagit_mcp.adapters.kept import NO_NODES, graph_lesson
 from metagit_mcp.domain.tasks import OWN_NODE_FIELDS
 from metagit_mcp.wire import graph_codec, plain_graphs
 from metagit_mcp.wire.graph_codec import load_graph
+from metagit_mcp.wire.json_alike import DEEPEST
 from metagit_mcp.wire.plain_graphs import plain_graph
+from metagit_mcp.wire.slips import SMALL
 from tests.unit.adapters.reading import graph, node
 from tests.unit.wire.test_graph_codec import FULL
 
@@ -89,6 +91,7 @@ def test_a_graph_as_programs_write_it_is_read(raw: bytes) -> None:
         {"deadline": "2026-12-01"},
         {"deadline": "2026-12-01T12:00:00.1234567Z"},
         {"not_before": "2026-12-01T12:00:00.9999999Z"},
+        {"foreign": "[", "title": "]"},
         {"acl": {"acl_commands": 1}},
     ],
     ids=repr,
@@ -111,6 +114,8 @@ def test_what_is_in_doubt_is_left_to_pydantic(changes: Json) -> None:
         b'{"foreign": "\x01"}',
         b'{"foreign": %s}' % (b"[" * 100_000),
         b'{"nodes": {"node_id": "a"}}',
+        b'{"nodes": [{"node_id": "a", "deadline": "2026-12-31T23:59:59.999999\\u0039Z"}]}',
+        b'{"nodes": [{"node_id": "a", "deadline": "2026-12-31T23:59:59\\u002E9999999Z"}]}',
     ],
     ids=lambda raw: repr(raw[:24]),
 )
@@ -118,9 +123,21 @@ def test_a_text_that_is_in_doubt_is_left_to_pydantic(raw: bytes) -> None:
     assert not agrees(raw)
 
 
-@pytest.mark.parametrize("foreign", [b"9" * 5_000, *(b"[" * deep + b"]" * deep for deep in (150, 250, 500))], ids=len)
-def test_what_only_pydantic_refuses_leads_to_the_same_graph(foreign: bytes) -> None:
-    assert agrees(b'{"nodes": [{"node_id": "a", "foreign": %s}]}' % foreign)
+def test_a_number_that_only_pydantic_refuses_leads_to_the_same_graph() -> None:
+    assert agrees(b'{"nodes": [{"node_id": "a", "foreign": %s}]}' % (b"9" * 5_000))
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":[],"b":', b"}]")], ids=repr)
+@pytest.mark.parametrize("deep", [10, 30, 150, 250, DEEPEST - 3, DEEPEST - 2, 600, 900])
+def test_a_text_of_any_depth_leads_to_the_same_graph(deep: int, opening: bytes, closing: bytes) -> None:
+    foreign = opening * deep + b"1" + closing * deep
+    for more in (b"", b" " * SMALL):
+        assert agrees(b'{"nodes": [{"node_id": "a", "foreign": %s}]}' % foreign + more) is (deep < 20)
+
+
+def test_brackets_in_a_text_are_in_doubt() -> None:
+    assert agrees(one(title="[" * 9 + "]" * 9))
+    assert not agrees(one(title="["))
 
 
 def test_what_nodes_say_alike_is_kept_once() -> None:
