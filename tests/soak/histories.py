@@ -111,11 +111,9 @@ class History:
         self.said_of[lease_id].add(kind)
         if kind == "lease_renewed":
             self._until[lease_id] = body["expiry"]["at"]
-        if (
-            kind == "lease_expired"
-            and _seconds_from(body["at"], self._until.get(lease_id, body["at"])) > _BETWEEN_CLOCKS_S
-        ):
-            self.faults.append(f"{lease_id} expired before {self._until[lease_id]}, at {body['at']}")
+        until = self._until.get(lease_id)
+        if kind == "lease_expired" and until and _seconds_from(body["at"], until) > _BETWEEN_CLOCKS_S:
+            self.faults.append(f"{lease_id} expired before {until}, at {body['at']}")
         if lease_id not in self.started or kind not in ENDS:
             return
         lease = self.started[lease_id]

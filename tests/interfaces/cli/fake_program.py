@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from metagit_mcp.errors import GraphNotFound
-from metagit_mcp.interfaces.cli.invocation import asleep, finished
+from metagit_mcp.interfaces.by_hand import finished
+from metagit_mcp.interfaces.cli.invocation import asleep
 from metagit_mcp.interfaces.cli.main import main
 from tests.interfaces.cli.fake_application import APPROVAL, SAMPLES, STANDING, FakeApplication
 from tests.interfaces.mcp.fake_application import DECISION, NODE, next_answer
