@@ -6,7 +6,7 @@ were dropped by another program, is it taken apart node by node.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 from hashlib import sha1
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from metagit_mcp.domain.tasks import STATUSES, LoadedGraph, TaskGraph, TaskNode
 from metagit_mcp.domain.text import is_id, shown_id
+from metagit_mcp.domain.value import changed
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.codec import (
     Json,
@@ -251,7 +252,7 @@ def _checked(
     if graph.graph_id not in {None, graph_id}:
         warnings.append(f"names itself {shown_id(str(graph.graph_id))}; the file name decides")
     if has_own and any(node.deadline is not None or node.not_before is not None for node in nodes):
-        graph = replace(graph, nodes=tuple(_in_utc(node, defects) for node in nodes))
+        graph = changed(graph, nodes=tuple(_in_utc(node, defects) for node in nodes))
     if not {node.status for node in nodes} <= _STATUSES:
         unknown = [node.node_id for node in nodes if node.status not in _STATUSES]
         warnings.append(f"unknown status of {_some(unknown)}; such nodes are not ready")
@@ -270,6 +271,8 @@ def _checked(
 
 def _in_utc(node: TaskNode, defects: dict[str, str]) -> TaskNode:
     """Return the node with its instants in UTC; one that is no instant is named in `defects` and left out."""
+    if node.deadline is None and node.not_before is None:
+        return node
     times: dict[str, datetime | None] = {}
     for name, at in (("deadline", node.deadline), ("not_before", node.not_before)):
         times[name] = None
@@ -280,7 +283,7 @@ def _in_utc(node: TaskNode, defects: dict[str, str]) -> TaskNode:
                 times[name] = at.astimezone(UTC)
             except OverflowError:
                 defects[node.node_id] = f"{name}: is outside the calendar"
-    return replace(node, deadline=times["deadline"], not_before=times["not_before"])
+    return changed(node, deadline=times["deadline"], not_before=times["not_before"])
 
 
 def _some(names: list[str]) -> str:
