@@ -1,6 +1,7 @@
 """How soon something happens, on a machine that may stand still for seconds: the best of a few tries counts.
 
-A program that is late is late each time.
+A program that is late is late each time. One that is late now and then passes: that nothing is lost on the way is for
+tests without a clock.
 """
 
 from __future__ import annotations

@@ -69,7 +69,10 @@ class WorkspaceHousekeeping:
         there = [folder for folder in folders if os.path.isdir(folder)] or [self._made_in()]
         if not all(os.access(folder, os.W_OK | os.X_OK) for folder in there):
             return Fault(what="this user cannot write into it, and has answers and previews only", is_harm=False)
-        disk = os.statvfs(self._root)
+        try:
+            disk = os.statvfs(self._root)
+        except OSError:
+            return None
         is_full = disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < _LEAST_ROOM
         return Fault(what="its disk is full, and nothing more can be recorded") if is_full else None
 

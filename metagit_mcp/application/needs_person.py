@@ -19,7 +19,7 @@ from metagit_mcp.application.next_steps import (
 from metagit_mcp.application.shared import View
 from metagit_mcp.domain.graph import Structure
 from metagit_mcp.domain.policy import SchedulePolicy
-from metagit_mcp.domain.tasks import TaskNode
+from metagit_mcp.domain.tasks import STATUSES, TaskNode
 from metagit_mcp.domain.text import shown, shown_name, shown_or_none
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import Pause
@@ -218,28 +218,43 @@ def _mending(group: GroupQueue, node: TaskNode, reason: Reason, *, is_parked: bo
         return review_command(graph_id, node.node_id)
     if kind == "blocked" and is_parked:
         return retry_command(graph_id, node.node_id)
+    shape = group.rules.shape
     if kind in {"blocked", "observed"} or reason.detail.startswith("unknown status "):
-        return update_command(graph_id, node.node_id, "--status", "ready")
+        return update_command(graph_id, node.node_id, "--status", "ready", *_cuts(shape, node))
     if kind == "not_ready":
-        return update_command(graph_id, *_cut(group.rules.shape, node, reason.detail))
+        at_fault = _at_fault(shape, node, reason.detail)
+        status = () if at_fault.status in STATUSES else ("--status", "ready")
+        flags = (*status, *_cuts(shape, at_fault)) or ("--depends-on", "NODE")
+        return update_command(graph_id, at_fault.node_id, *flags)
     return None
 
 
-def _cut(shape: Structure, node: TaskNode, detail: str) -> tuple[str, ...]:
-    """The node, and the flags, that end waiting in vain: for another node, for a parent, or for itself in a circle."""
+def _at_fault(shape: Structure, node: TaskNode, detail: str) -> TaskNode:
+    """The node that makes this one wait in vain: it, a parent whose own parent is lost, or one of its circle."""
     if detail.startswith("parent "):
         lost = shape.lost[node.parent_id or ""]
         while node.parent_id != lost:
             node = shape.by_id[node.parent_id or ""]
-        return node.node_id, "--clear", "parent_id"
-    if detail.startswith("cycle "):
+    elif detail.startswith("cycle "):
         circle = shape.cycles[node.node_id]
-        for each in (node, *(shape.by_id[name] for name in circle)):
-            if not set(circle).isdisjoint(each.depends_on):
-                return each.node_id, "--depends-on", "NODE"
-            if each.parent_id in circle:
-                return each.node_id, "--clear", "parent_id"
-    return node.node_id, "--depends-on", "NODE"
+        several = (node, *(shape.by_id[name] for name in circle))
+        return next((each for each in several if not {*each.depends_on, each.parent_id}.isdisjoint(circle)), node)
+    return node
+
+
+def _cuts(shape: Structure, node: TaskNode) -> Iterator[str]:
+    """Yield the flags of all that a node waits for in vain: a change that leaves some of it is refused."""
+    circle = shape.cycles.get(node.node_id, ())
+    is_cut = any(name in circle or _is_lost(shape, name) for name in node.depends_on)
+    if is_cut:
+        yield from ("--depends-on", "NODE")
+    above = node.parent_id
+    if above is not None and (_is_lost(shape, above) or (above in circle and not is_cut)):
+        yield from ("--clear", "parent_id")
+
+
+def _is_lost(shape: Structure, name: str) -> bool:
+    return name not in shape.by_id or shape.by_id[name].status == "cancelled"
 
 
 def _file_to_mend(graph_id: str, node: TaskNode, kind: ReasonKind) -> str | None:

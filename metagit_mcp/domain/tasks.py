@@ -135,8 +135,8 @@ class LoadedGraph:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that stands in the file is told of as nodes."""
-        return self.graph is not None and not self.left_out
+        """Whether all in the file that may yet be due is told of as nodes."""
+        return self.graph is not None and (not self.left_out or self.graph.status != "active")
 
 
 def effective_tokens(node: TaskNode) -> int:

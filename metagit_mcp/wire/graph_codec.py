@@ -157,7 +157,7 @@ def _apart(graph_id: str, raw: bytes, digest: str, kept: Kept) -> LoadedGraph:
     except refusal() as error:
         return invalid_graph(graph_id, ": ".join(first_problem(error)), digest)
     told = tuple(f"graph {graph_id}: {text}" for text in left_out)
-    return replace(_checked(graph_id, graph, digest, defects, warnings), left_out=told)
+    return changed(_checked(graph_id, graph, digest, defects, warnings), left_out=told)
 
 
 def _nodes(

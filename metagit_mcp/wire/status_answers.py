@@ -87,7 +87,7 @@ class HeldSlots:
 
 @value
 class RunningNode:
-    """A node that runs: under a lease (until then), or as the files say, since its last change.
+    """A node that runs: under a lease until then, whether a file tells of it or not; or as the files say, since then.
 
     `preempt_requested`: its agent is asked to pause at a safe point; absent otherwise.
     """
@@ -106,8 +106,8 @@ class RunningNode:
 class PersonNeeded:
     """What only a person can set going, and the command or the file for it.
 
-    A node; or, without one, a graph file that cannot be used, or what holds back all there is. `nodes` are how many
-    the same limit holds back, of which `node_id` is one.
+    A node; or, without one, a graph file of which not all can be used, or what holds back all there is. `nodes` are how
+    many the same limit holds back, of which `node_id` is one.
     """
 
     reason: str

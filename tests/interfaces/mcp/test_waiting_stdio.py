@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 TELLS_EVERY_S = 5.0
 CANCELLED = "notifications/cancelled"
+# Two answers and a claim; the first wait of a server that has nothing lasts longer.
+AT_ONCE_S = 5.0
 
 
 @pytest.fixture
@@ -39,12 +41,14 @@ def idle(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_it_answers_at_once_when_there_is_work(tmp_path: Path, era: str) -> None:
-    write_graph(tmp_path, node("one"))
+    write_graph(tmp_path, *(node(f"n{number}") for number in range(9)))
     with LiveServer(tmp_path, era=era) as server:
-        # An answer is awaited for less than 50 s.
-        assert claimed(server.ask(NEXT, claim=True, wait_seconds=50)) == ["one"]
-        # What is held is an answer too.
-        assert len(server.ask(NEXT, claim=True, wait_seconds=50)["held"]) == 1
+        for attempt in soon(AT_ONCE_S):
+            asked = {"claim": True, "agent_id": f"agent-{attempt.number}", "wait_seconds": 50}
+            with attempt:
+                assert claimed(server.ask(NEXT, **asked)) == [f"n{attempt.number}"]
+                # What is held is an answer too.
+                assert len(server.ask(NEXT, **asked)["held"]) == 1
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -204,6 +204,13 @@ IN_VAIN: dict[str, list[Json]] = {
     "a missing parent": [node("x", parent_id="gone")],
     "a missing grandparent": [node("x", parent_id="p"), node("p", parent_id="gone")],
     "a cancelled parent": [node("x", parent_id="p"), node("p", status="cancelled")],
+    "a missing parent and a missing dependency": [node("x", parent_id="gone", depends_on=["gone2"])],
+    "a missing parent and itself": [node("x", parent_id="gone", depends_on=["x"])],
+    "a missing parent in an unknown status": [node("x", status="odd", parent_id="gone")],
+    "a cancelled dependency in an unknown status": [
+        node("x", status="odd", depends_on=["c"]),
+        node("c", status="cancelled"),
+    ],
     "a cancelled grandparent": [node("x", parent_id="p"), node("p", parent_id="c"), node("c", status="cancelled")],
 }
 
@@ -244,3 +251,6 @@ def test_a_row_that_is_no_node_is_work_that_is_not_finished(row: object, desk: D
     assert told["next_step"] == "Nothing can be started now. A person must mend .metagit/tasks/graphs/g.json."
     desk.put("tasks/graphs/g.json", {"title": "g", "nodes": [done]})
     assert (needed(desk), desk.next()["all_finished"]) == ([], True)
+    # Nothing in a graph that is over is ever due.
+    desk.put("tasks/graphs/g.json", {"title": "g", "status": "cancelled", "nodes": [done, row]})
+    assert (needed(desk), desk.board()["needs_person"], desk.next()["all_finished"]) == ([], [], True)
