@@ -227,8 +227,9 @@ def test_a_terminated_demo_leaves_nothing_behind(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() != b""
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=SECONDS)
+        shown, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 128 + signal.SIGTERM
+    assert CHAPTERS[1].heading[0].encode() not in shown
     assert around.left_behind() == []
 
 
