@@ -60,6 +60,8 @@ def after_next(
     if not decisions:
         return _nothing(counted, graphs)
     made = decisions[0]
+    if made.lease is not None and len(decisions) > 1:
+        return f"Work on all {len(decisions)} nodes that you were given. {report_under('of each')}"
     if made.lease is not None:
         return f"Work on node {made.node_id} of graph {made.graph_id}. {report_under(made.lease.lease_id)}"
     return (

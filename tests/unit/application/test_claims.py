@@ -297,3 +297,13 @@ def test_a_second_server_of_one_agent_reads_and_does_not_claim(desk: Desk) -> No
         first.claim(None)
     desk.wait(900)
     assert first.taken(None) == ["a"]
+
+
+def test_whoever_is_given_several_nodes_hears_of_all_of_them(desk: Desk) -> None:
+    desk.put("schedule/policy.json", {"agents": {"w1": {"slots": 3}}})
+    desk.graph("g", *(node(name) for name in "abcd"))
+    step = desk.claim("w1", limit=3)["next_step"]
+    assert step.startswith(
+        "Work on all 3 nodes that you were given. Report with metagit_work_report and lease_id of each: "
+    )
+    assert desk.claim("w2")["next_step"].startswith("Work on node d of graph g. ")
