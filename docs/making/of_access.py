@@ -5,7 +5,7 @@ from typing import get_args
 
 from making.markdown import Row, code, page, refuse_drift, table
 
-from metagit_mcp.application.topics import Kind
+from metagit_mcp.application.news.topics import Kind
 from metagit_mcp.domain.access import ACTS, Act, Role
 from metagit_mcp.interfaces.http.metrics import METRICS_PATH
 from metagit_mcp.interfaces.http.routes import CHANGES, LOOKS

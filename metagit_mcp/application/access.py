@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current
-from metagit_mcp.application.turn import Turn
+from metagit_mcp.application.turns.current import Current
+from metagit_mcp.application.turns.turn import Turn
 from metagit_mcp.domain.access import AccessToken, Role, digest_of
 from metagit_mcp.domain.access_events import TokenIssued, TokenRevoked
 from metagit_mcp.domain.text import is_agent_id, is_any_id, shown

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.turns.shared import View
 from metagit_mcp.scheduling.capabilities import asker_for
 from metagit_mcp.scheduling.snapshot import Asker
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from metagit_mcp.application.asking import asker_of
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current
-from metagit_mcp.application.leases import leases_of
 from metagit_mcp.application.needs_person import persons_needed
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.turns.current import Current
+from metagit_mcp.application.turns.shared import View
+from metagit_mcp.application.work.leases import leases_of
 from metagit_mcp.domain.text import shown_or_none
 from metagit_mcp.domain.value import value
 from metagit_mcp.domain.work import ExecutionLease

@@ -9,7 +9,7 @@ from heapq import nsmallest
 from typing import Final
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current
+from metagit_mcp.application.turns.current import Current
 from metagit_mcp.domain.tasks import LoadedGraph
 from metagit_mcp.domain.text import is_agent_id, is_any_id
 from metagit_mcp.domain.value import value

@@ -5,7 +5,7 @@ from typing import Final
 
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.application.schedule import Schedule
-from metagit_mcp.application.shared import Shared
+from metagit_mcp.application.turns.shared import Shared
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.wire.measures import Standing
 from metagit_mcp.wire.requests import StatusRequest

@@ -16,7 +16,7 @@ from metagit_mcp.application.next_steps import (
     review_command,
     update_command,
 )
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.turns.shared import View
 from metagit_mcp.domain.graph import Structure
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.domain.tasks import STATUSES, TaskNode

@@ -6,9 +6,9 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import first_names, usable_graph
-from metagit_mcp.application.shared import View, snapshot_of
+from metagit_mcp.application.turns.current import Current
+from metagit_mcp.application.turns.shared import View, snapshot_of
 from metagit_mcp.domain.decision import SchedulerEvent
 from metagit_mcp.domain.policy import MICRO, RFC_KEYS, WEIGHT_NAMES, SchedulePolicy
 from metagit_mcp.domain.text import is_any_id

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.current import Current
 from metagit_mcp.application.finding import find_node, first_names
 from metagit_mcp.application.records import node_record, pause_records
-from metagit_mcp.application.turn import Turn
+from metagit_mcp.application.turns.current import Current
+from metagit_mcp.application.turns.turn import Turn
 from metagit_mcp.domain.approval import Approval, approval_digest, is_gated, needed_epoch, needs_approval
 from metagit_mcp.domain.commands import PauseScheduling, ResumeScheduling
 from metagit_mcp.domain.decision import SchedulerEvent

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from metagit_mcp.application.asking import asker_of
 from metagit_mcp.application.caller import Caller, asked, looking
-from metagit_mcp.application.current import Current
 from metagit_mcp.application.drawing import mermaid
 from metagit_mcp.application.finding import about_group, known_graph, usable_graph
-from metagit_mcp.application.leases import Claimed, leases_of
 from metagit_mcp.application.next_steps import after_next, is_all_finished
 from metagit_mcp.application.own_version import own_version
-from metagit_mcp.application.shared import View
 from metagit_mcp.application.standing import status_answer, without_passing_time
+from metagit_mcp.application.turns.current import Current
+from metagit_mcp.application.turns.shared import View
+from metagit_mcp.application.work.leases import Claimed, leases_of
 from metagit_mcp.domain.decision import LoggedDecision, ScheduleDecision, SchedulerEvent
 from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.share_events import PoolRested
@@ -31,8 +31,8 @@ from metagit_mcp.wire.status_answers import StatusAnswer
 
 _FULL_UP_TO = 3
 if TYPE_CHECKING:
-    from metagit_mcp.application.claims import Claims
-    from metagit_mcp.application.turn import Turn
+    from metagit_mcp.application.turns.turn import Turn
+    from metagit_mcp.application.work.claims import Claims
 
 # How often a waiting call looks for work, and tells that it waits.
 _LOOK_EVERY_MS = 200
@@ -127,7 +127,7 @@ class Schedule:
         return bool(plan(view.queue, asker, 1, request.graph_id).picks)
 
     async def _claimed(self, request: NextRequest, *, is_first: bool) -> NextAnswer:
-        from metagit_mcp.application.actions import ended_since, once  # noqa: PLC0415 - with the decider, by a command
+        from metagit_mcp.application.work.actions import ended_since, once  # noqa: PLC0415 - with the decider, by a command
 
         taken: list[ScheduleDecision] = []
         claims = self._claims()

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from metagit_mcp.application.finding import find_node
-from metagit_mcp.application.group_standing import group_statuses
+from metagit_mcp.application.groups.standing import group_statuses
 from metagit_mcp.application.needs_person import node_need, pauses_about, persons_needed
 from metagit_mcp.application.next_steps import after_next, by_person
 from metagit_mcp.application.records import pause_records
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.turns.shared import View
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.domain.instant import Instant, instant_text
 from metagit_mcp.domain.place import WorkspacePlace

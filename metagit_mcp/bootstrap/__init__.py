@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from metagit_mcp.adapters.simulation_picture import SimulationArtist
     from metagit_mcp.adapters.traces import Traces
     from metagit_mcp.application.access import Access
-    from metagit_mcp.application.board import Board
-    from metagit_mcp.application.board_changes import Sights
+    from metagit_mcp.application.board.board import Board
+    from metagit_mcp.application.board.changes import Sights
     from metagit_mcp.application.briefing import Briefings
     from metagit_mcp.application.caller import Caller
-    from metagit_mcp.application.claims import Claims
-    from metagit_mcp.application.groups import Groups
-    from metagit_mcp.application.imports import Imports
-    from metagit_mcp.application.keeping import Keeping
+    from metagit_mcp.application.groups.groups import Groups
+    from metagit_mcp.application.imports.imports import Imports
     from metagit_mcp.application.known_ids import KnownIds
-    from metagit_mcp.application.maintenance import Maintenance
     from metagit_mcp.application.measures import Measures
-    from metagit_mcp.application.noticing import Noticing
+    from metagit_mcp.application.news.noticing import Noticing
+    from metagit_mcp.application.news.watching import Watching
     from metagit_mcp.application.policies import Policies
     from metagit_mcp.application.rules import Rules
     from metagit_mcp.application.schedule import Schedule
-    from metagit_mcp.application.tasks import Tasks
-    from metagit_mcp.application.watching import Watching
-    from metagit_mcp.application.work import Work
+    from metagit_mcp.application.tasks.tasks import Tasks
+    from metagit_mcp.application.upkeep.keeping import Keeping
+    from metagit_mcp.application.upkeep.maintenance import Maintenance
+    from metagit_mcp.application.work.claims import Claims
+    from metagit_mcp.application.work.work import Work
     from metagit_mcp.bootstrap.chosen import Surface
     from metagit_mcp.domain.place import WorkspacePlace
     from metagit_mcp.ports.machine import Waits
@@ -64,11 +64,11 @@ class Parts:
         from metagit_mcp.adapters.graph_store import GraphFileStore
         from metagit_mcp.adapters.sqlite import SqliteEventStore
         from metagit_mcp.adapters.workspace_source import WorkspaceFiles
-        from metagit_mcp.application.current import Current
-        from metagit_mcp.application.leases import Attended
-        from metagit_mcp.application.ledger import Ledger
-        from metagit_mcp.application.shared import Shared
-        from metagit_mcp.application.write_back import WriteBack
+        from metagit_mcp.application.turns.current import Current
+        from metagit_mcp.application.turns.ledger import Ledger
+        from metagit_mcp.application.turns.shared import Shared
+        from metagit_mcp.application.turns.write_back import WriteBack
+        from metagit_mcp.application.work.leases import Attended
         from metagit_mcp.bootstrap.chosen import changes_of, clock_of, ids_of, store_of
 
         self.place = place_of(settings)
@@ -91,7 +91,7 @@ class Parts:
     @cached_property
     def sights(self) -> "Sights":
         """What those see who keep the board open."""
-        from metagit_mcp.application.board_changes import Sights
+        from metagit_mcp.application.board.changes import Sights
 
         return Sights(self.clock)
 
@@ -119,7 +119,7 @@ class Application:
 
     @cached_property
     def _claims(self) -> "Claims":
-        from metagit_mcp.application.claims import Claims
+        from metagit_mcp.application.work.claims import Claims
 
         return Claims(self._caller, self._parts.ids, self._parts.attended)
 
@@ -160,7 +160,7 @@ class Application:
     @cached_property
     def tasks(self) -> "Tasks":
         """Writing work down."""
-        from metagit_mcp.application.tasks import Tasks
+        from metagit_mcp.application.tasks.tasks import Tasks
 
         parts = self._parts
         return Tasks(self.current, parts.graphs, parts.log, parts.clock, parts.ids, parts.waits.offload, self._caller)
@@ -169,7 +169,7 @@ class Application:
     def imports(self) -> "Imports":
         """Copying the lists of other programs."""
         from metagit_mcp.adapters.imported_lists import ImportedLists
-        from metagit_mcp.application.imports import Imports
+        from metagit_mcp.application.imports.imports import Imports
 
         parts = self._parts
         lists, offload = ImportedLists(parts.root), parts.waits.offload
@@ -178,7 +178,7 @@ class Application:
     @cached_property
     def work(self) -> "Work":
         """What agents and people do with single nodes."""
-        from metagit_mcp.application.work import Work
+        from metagit_mcp.application.work.work import Work
 
         return Work(self.current, self._claims, self._caller)
 
@@ -192,8 +192,8 @@ class Application:
     @cached_property
     def groups(self) -> "Groups":
         """What is done with Groups that are fed by Events."""
-        from metagit_mcp.application.groups import Groups
-        from metagit_mcp.application.replays import Replays
+        from metagit_mcp.application.groups.groups import Groups
+        from metagit_mcp.application.upkeep.replays import Replays
 
         parts = self._parts
         replays = Replays(parts.shared, parts.store, parts.ids)
@@ -210,7 +210,7 @@ class Application:
     @cached_property
     def board(self) -> "Board":
         """All that one look at the board needs."""
-        from metagit_mcp.application.board import Board
+        from metagit_mcp.application.board.board import Board
 
         parts = self._parts
         return Board(self.place, self.current, parts.log, parts.sights, parts.waits, self._caller)
@@ -218,14 +218,14 @@ class Application:
     @cached_property
     def keeping(self) -> "Keeping":
         """What a server does unasked."""
-        from metagit_mcp.application.keeping import Keeping
+        from metagit_mcp.application.upkeep.keeping import Keeping
 
         return Keeping(self.current, self._parts.attended, self._parts.clock, self._caller)
 
     @cached_property
     def watching(self) -> "Watching":
         """What changes while somebody looks."""
-        from metagit_mcp.application.watching import Watching
+        from metagit_mcp.application.news.watching import Watching
 
         self._caller.allow("look")
         return Watching(self.current, self._parts.shared, self._parts.store, self._parts.waits)
@@ -233,7 +233,7 @@ class Application:
     @cached_property
     def noticing(self) -> "Noticing":
         """What a host that subscribed is told of."""
-        from metagit_mcp.application.noticing import Noticing
+        from metagit_mcp.application.news.noticing import Noticing
 
         parts = self._parts
         return Noticing(self.current, parts.shared, parts.store, parts.log, parts.waits)
@@ -256,7 +256,7 @@ class Application:
     def maintenance(self) -> "Maintenance":
         """The doctor."""
         from metagit_mcp.adapters.housekeeping import WorkspaceHousekeeping
-        from metagit_mcp.application.maintenance import Maintenance
+        from metagit_mcp.application.upkeep.maintenance import Maintenance
 
         self._caller.allow("administer")
         parts = self._parts

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from metagit_mcp.adapters.host_facts import host_facts
 from metagit_mcp.adapters.host_files import HostFileStore
-from metagit_mcp.application.host_setup import HostSetup
+from metagit_mcp.application.hosts.setup import HostSetup
 from metagit_mcp.bootstrap import place_of
 from metagit_mcp.bootstrap.faults import arm
 from metagit_mcp.errors import WorkspaceNotFound

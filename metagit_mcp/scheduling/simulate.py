@@ -180,7 +180,7 @@ class _Run:
         heapify(self._free)
 
     def _claim(self, agent: int) -> bool:
-        """Let an agent ask, as application/claims.py does; say whether it got anything."""
+        """Let an agent ask, as application/work/claims.py does; say whether it got anything."""
         asker = self._askers[agent]
         self._settle()
         events = cycle.choose(self._queue, asker).events

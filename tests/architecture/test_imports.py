@@ -53,7 +53,7 @@ def test_the_command_line_starts_without_mcp_and_networkx() -> None:
 
 
 def test_what_is_done_with_groups_loads_msgspec_with_the_first_event() -> None:
-    loaded = loaded_packages(ROOT, "metagit_mcp.application.groups", "metagit_mcp.interfaces.cli.fed_groups")
+    loaded = loaded_packages(ROOT, "metagit_mcp.application.groups.groups", "metagit_mcp.interfaces.cli.fed_groups")
     assert "msgspec" not in loaded
 
 
@@ -69,8 +69,8 @@ def test_advice_without_a_ledger_loads_neither_the_decider_nor_a_store(tmp_path:
         "domain.commands",
         "domain.decide",
         "domain.evolve",
-        "application.work",
-        "application.claims",
+        "application.work.work",
+        "application.work.claims",
     }
     assert loaded & {"msgspec", "sqlite3", *(f"metagit_mcp.{name}" for name in late)} == set()
     assert {"metagit_mcp.bootstrap", "metagit_mcp.domain.state"} <= loaded

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.adapters.system import RandomIds
-from metagit_mcp.application.ledger import Ledger
+from metagit_mcp.application.turns.ledger import Ledger
 from tests.bench import NOOP
 from tests.bench.long_ledger import batches
 from tests.bench.series import Row, interleaved, ratio_row, spread

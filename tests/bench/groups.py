@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic_core import from_json
 
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.application.deliveries import deliver
-from metagit_mcp.application.ledger import snapshot_of
+from metagit_mcp.application.groups.deliveries import deliver
+from metagit_mcp.application.turns.ledger import snapshot_of
 from metagit_mcp.bootstrap import open_application
 from metagit_mcp.domain.replay import fold
 from metagit_mcp.settings import Settings

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from metagit_mcp.application.host_setup import HostSetup
+from metagit_mcp.application.hosts.setup import HostSetup
 from metagit_mcp.ports.hosts import HostFacts
 from metagit_mcp.wire.host_files.hosts import HostWish
 from metagit_mcp.wire.work_loop import IN_ONE_LINE

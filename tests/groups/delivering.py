@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from metagit_mcp.adapters.system import SeededIds
-from metagit_mcp.application.deliveries import Delivered, LogSeen, deliver
-from metagit_mcp.application.ledger import Ledger
+from metagit_mcp.application.groups.deliveries import Delivered, LogSeen, deliver
+from metagit_mcp.application.turns.ledger import Ledger
 from metagit_mcp.domain.instant import Instant
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.wire.group_events import read_group_event
@@ -18,8 +18,8 @@ from tests.groups.oracle import instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metagit_mcp.application.ledger_turn import LedgerTurn
-    from metagit_mcp.application.turn import Turn
+    from metagit_mcp.application.turns.ledger_turn import LedgerTurn
+    from metagit_mcp.application.turns.turn import Turn
     from metagit_mcp.domain.state import LedgerState
     from metagit_mcp.ports.ledger import EventStore
     from metagit_mcp.wire.group_events import GroupEvent

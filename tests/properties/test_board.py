@@ -13,10 +13,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from metagit_mcp.application.board import board_answer
-from metagit_mcp.application.board_reasons import Look
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.board.board import board_answer
+from metagit_mcp.application.board.reasons import Look
 from metagit_mcp.application.standing import status_answer
+from metagit_mcp.application.turns.shared import View
 from metagit_mcp.domain.place import WorkspacePlace
 from metagit_mcp.domain.tasks import FINISHED_STATUSES
 from metagit_mcp.ports.workspace import WorkspaceImage

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metagit_mcp.application.disclosure import estimate
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.turns.disclosure import estimate
+from metagit_mcp.application.turns.shared import View
 from metagit_mcp.domain.limits import DisclosurePolicy, PreemptionPolicy
 from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.shares import Charged, Hold, Preemption

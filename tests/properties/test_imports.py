@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metagit_mcp.application.list_merge import Merge, merged
-from metagit_mcp.application.list_nodes import ListedNodes, listed_nodes
+from metagit_mcp.application.imports.merge import Merge, merged
+from metagit_mcp.application.imports.nodes import ListedNodes, listed_nodes
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import InvalidInput
 from metagit_mcp.wire.graph_codec import load_record

@@ -54,11 +54,11 @@ BREAKS = (
     ),
     Break(
         "I1",
-        "application/disclosure.py",
+        "application/turns/disclosure.py",
         "if told is not None and is_material(feed.told.get(item.node_id), told):",
         "if told is not None and feed.told.get(item.node_id) is None:",
     ),
-    Break("I2", "application/group_standing.py", "if alone:", "if not order:"),
+    Break("I2", "application/groups/standing.py", "if alone:", "if not order:"),
     Break(
         "I6",
         "application/schedule.py",
@@ -67,13 +67,13 @@ BREAKS = (
     ),
     Break(
         "I7",
-        "application/groups.py",
+        "application/groups/groups.py",
         "raise no_such_group(group_id)",
         "raise no_such_group(max(state.items, default=group_id))",
     ),
     Break(
         "A10",
-        "application/deliveries.py",
+        "application/groups/deliveries.py",
         "other = next((event for event in events if event.group_id != group_id), None)",
         "other = None",
     ),
@@ -142,7 +142,7 @@ BREAKS = (
     ),
     Break(
         "F2",
-        "application/leases.py",
+        "application/work/leases.py",
         "preempt_requested=lease.lease_id in state.shares.preemptions or None,",
         "preempt_requested=None,",
     ),
@@ -162,13 +162,13 @@ BREAKS = (
     Break("J2", "domain/side_effects.py", '"ownershipEpoch": ownership_epoch,', '"ownershipEpoch": 1,'),
     Break(
         "K1",
-        "application/deliveries.py",
+        "application/groups/deliveries.py",
         "known = {entry.sequence: entry for entry in inbox.known(entries)}",
         "known: dict[int, InboxEntry] = {}",
     ),
     Break(
         "K4",
-        "application/deliveries.py",
+        "application/groups/deliveries.py",
         "while (event := fresh.get(at + 1)) is not None:",
         "while (event := next((fresh[each] for each in sorted(fresh) if each > at), None)) is not None:",
     ),

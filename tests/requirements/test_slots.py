@@ -1,6 +1,6 @@
 """Isolation of slots and side effects: the requirements J of docs/reference/conformance.md."""
 
-from metagit_mcp.application.leases import lease_record
+from metagit_mcp.application.work.leases import lease_record
 from metagit_mcp.domain.decision import BudgetFigure, LeaseRecord
 from metagit_mcp.domain.policy import GroupPolicy, SchedulePolicy
 from metagit_mcp.domain.side_effects import side_effect_key

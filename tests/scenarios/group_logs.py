@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from metagit_mcp.adapters.sqlite import SqliteEventStore
 from metagit_mcp.adapters.system import SeededIds
-from metagit_mcp.application.ledger import Ledger
+from metagit_mcp.application.turns.ledger import Ledger
 from metagit_mcp.wire.ledger_codec import state_record
 from tests import ready
 from tests.groups.real_events import LINES

@@ -9,7 +9,7 @@ from metagit_mcp.errors import InvalidInput
 from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
 from metagit_mcp.interfaces.cli.flags import example, names_flag, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_config import view_config
+from metagit_mcp.interfaces.cli.views.config import view_config
 from metagit_mcp.wire.host_files.hosts import Host, HostAction, HostWish
 
 if TYPE_CHECKING:

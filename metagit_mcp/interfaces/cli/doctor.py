@@ -6,7 +6,7 @@ from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
 from metagit_mcp.interfaces.cli.flags import example, shared_flags
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_doctor import view_doctor
+from metagit_mcp.interfaces.cli.views.doctor import view_doctor
 
 
 @click.command(

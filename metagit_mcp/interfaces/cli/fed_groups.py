@@ -13,7 +13,7 @@ from metagit_mcp.interfaces.cli.exits import FINE, FOUND_WRONG
 from metagit_mcp.interfaces.cli.flags import example, known_ids, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, mind_interrupts
-from metagit_mcp.interfaces.cli.views_groups import (
+from metagit_mcp.interfaces.cli.views.groups import (
     view_answered,
     view_batch,
     view_estimate,

@@ -9,7 +9,7 @@ from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.flags import example, request_flags, shared_flags
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_import import view_import
+from metagit_mcp.interfaces.cli.views.importing import view_import
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.lists.import_answers import ImportRequest, System

@@ -13,7 +13,7 @@ from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.confirmation import recorded_as
 from metagit_mcp.interfaces.cli.flags import F, example, shared_flags, text_flag
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_work import view_pause
+from metagit_mcp.interfaces.cli.views.work import view_pause
 
 _LONGEST_NAME: Final = 256
 _LONGEST_REASON: Final = 2_000

@@ -18,7 +18,7 @@ from metagit_mcp.interfaces.cli.flags import (
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_policy import view_policy
+from metagit_mcp.interfaces.cli.views.policy import view_policy
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.policy_codec import parse_patch
 from metagit_mcp.wire.requests import PolicyRequest

@@ -21,7 +21,7 @@ from metagit_mcp.interfaces.cli.flags import (
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation, mind_interrupts
 from metagit_mcp.interfaces.cli.output import say
-from metagit_mcp.interfaces.cli.views_schedule import counted, view_explanation, view_next, view_status
+from metagit_mcp.interfaces.cli.views.schedule import counted, view_explanation, view_next, view_status
 from metagit_mcp.interfaces.cli.wording import for_people
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.requests import NextRequest, StatusRequest

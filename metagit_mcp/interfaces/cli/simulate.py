@@ -54,7 +54,7 @@ def simulate(
     same workload and seed give the same answer.
     """
     from metagit_mcp.application.simulations import simulation_of
-    from metagit_mcp.interfaces.cli.views_simulate import view_simulation
+    from metagit_mcp.interfaces.cli.views.simulate import view_simulation
     from metagit_mcp.wire.codec import plain
 
     text = _text(preset, workload)

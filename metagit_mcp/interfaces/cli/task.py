@@ -18,7 +18,7 @@ from metagit_mcp.interfaces.cli.flags import (
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_task import view_graphs, view_node, view_plan, view_update
+from metagit_mcp.interfaces.cli.views.task import view_graphs, view_node, view_plan, view_update
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.requests import StatusRequest, TaskPlanRequest, TaskUpdateRequest

@@ -61,7 +61,7 @@ def issue_command(
     Agents speak for SUBJECT and for SUBJECT/NAME. Whoever issues an operator's token types SUBJECT at a terminal.
     """
     from metagit_mcp.application.access import TokenWish
-    from metagit_mcp.interfaces.cli.views_tokens import view_issued
+    from metagit_mcp.interfaces.cli.views.tokens import view_issued
 
     by = vouched_by(operator, [subject], "issue an operator's token") if role == "operator" else recorded_as(operator)
     wish = TokenWish(subject=subject, role=cast("Role", role), group_id=group or "", audience=audience or "", days=days)
@@ -74,7 +74,7 @@ def issue_command(
 @click.pass_obj
 def list_command(invocation: Invocation) -> None:
     """List all tokens, live ones first; secrets are kept nowhere."""
-    from metagit_mcp.interfaces.cli.views_tokens import view_tokens
+    from metagit_mcp.interfaces.cli.views.tokens import view_tokens
 
     answer = finished(invocation.application().access.listed())
     invocation.show(answer, view_tokens(answer))
@@ -90,7 +90,7 @@ def revoke_command(invocation: Invocation, token_id: str, operator: str | None) 
 
     TOKEN is an id from `token list`, or a subject with one live token alone.
     """
-    from metagit_mcp.interfaces.cli.views_tokens import view_revoked
+    from metagit_mcp.interfaces.cli.views.tokens import view_revoked
 
     answer = finished(invocation.application().access.revoke(token_id, recorded_as(operator)))
     invocation.show(answer, view_revoked(answer))

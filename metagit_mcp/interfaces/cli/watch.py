@@ -2,12 +2,12 @@
 
 import click
 
-from metagit_mcp.application.changes import Change
+from metagit_mcp.application.news.changes import Change
 from metagit_mcp.interfaces.by_hand import finished
 from metagit_mcp.interfaces.cli.flags import example, shared_flags
 from metagit_mcp.interfaces.cli.invocation import Invocation, mind_interrupts
-from metagit_mcp.interfaces.cli.views_schedule import view_status
-from metagit_mcp.interfaces.cli.views_work import view_change
+from metagit_mcp.interfaces.cli.views.schedule import view_status
+from metagit_mcp.interfaces.cli.views.work import view_change
 from metagit_mcp.wire.codec import plain
 from metagit_mcp.wire.requests import StatusRequest
 

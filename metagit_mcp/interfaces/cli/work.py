@@ -23,8 +23,8 @@ from metagit_mcp.interfaces.cli.flags import (
 )
 from metagit_mcp.interfaces.cli.groups import LazyGroup
 from metagit_mcp.interfaces.cli.invocation import Invocation
-from metagit_mcp.interfaces.cli.views_task import summary, view_approval
-from metagit_mcp.interfaces.cli.views_work import view_report, view_standing, view_start
+from metagit_mcp.interfaces.cli.views.task import summary, view_approval
+from metagit_mcp.interfaces.cli.views.work import view_report, view_standing, view_start
 from metagit_mcp.wire.arguments import parse_request
 from metagit_mcp.wire.requests import StatusRequest, WorkReportRequest, WorkStartRequest
 from metagit_mcp.wire.responses import NodeRecord

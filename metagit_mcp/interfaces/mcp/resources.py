@@ -12,7 +12,7 @@ from mcp import MCPError, types
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from metagit_mcp.application.topics import Topic
+from metagit_mcp.application.news.topics import Topic
 from metagit_mcp.errors import InternalError, MetagitError
 from metagit_mcp.interfaces.mcp.board_app import PAGE_URI, AppRequest, app_page, asked_by_app, shown_by_app
 from metagit_mcp.interfaces.mcp.opening import Identify, LateApplication

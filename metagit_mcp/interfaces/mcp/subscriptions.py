@@ -13,7 +13,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.topics import Topic, may_hear
+from metagit_mcp.application.news.topics import Topic, may_hear
 from metagit_mcp.errors import MetagitError
 from metagit_mcp.interfaces.mcp.opening import Identify
 from metagit_mcp.interfaces.mcp.telling import MOST_URIS, Stream, Telling

@@ -11,12 +11,12 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Final
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.topics import Topic
+from metagit_mcp.application.news.topics import Topic
 from metagit_mcp.errors import CapacityExceeded, MetagitError
 from metagit_mcp.interfaces.mcp.opening import LateApplication
 
 if TYPE_CHECKING:
-    from metagit_mcp.application.noticing import Noticing
+    from metagit_mcp.application.news.noticing import Noticing
 
 # A change is told within a second of it.
 _LOOK_EVERY_S: Final = 0.25

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from mcp import types
 
-from metagit_mcp.application.topics import Kind, Topic
+from metagit_mcp.application.news.topics import Kind, Topic
 from metagit_mcp.domain.text import is_any_id
 from metagit_mcp.wire.schemas import schema_names
 

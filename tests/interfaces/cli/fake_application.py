@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from metagit_mcp.application.changes import Change
+from metagit_mcp.application.news.changes import Change
 from metagit_mcp.domain.decision import LoggedDecision
 from metagit_mcp.errors import EventConflict
 from metagit_mcp.interfaces.cli.invocation import Invocation

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from metagit_mcp.interfaces.cli import simulate as command
-from metagit_mcp.interfaces.cli.views_simulate import duration
+from metagit_mcp.interfaces.cli.views.simulate import duration
 from metagit_mcp.scheduling import cycle
 from metagit_mcp.scheduling.simulation.presets import PRESETS
 from metagit_mcp.scheduling.simulation.workload import Arrivals, SimulatedGroup, Workload

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.interfaces.cli.output import Table, print_blocks
-from metagit_mcp.interfaces.cli.views_schedule import view_status
+from metagit_mcp.interfaces.cli.views.schedule import view_status
 from metagit_mcp.wire.requests import StatusRequest
 from metagit_mcp.wire.responses import ReasonCount, TaskListAnswer
 from tests.interfaces.cli.fake_application import EFFECT, EXPLANATION, full_status

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from metagit_mcp.application.topics import Kind
+from metagit_mcp.application.news.topics import Kind
 from metagit_mcp.interfaces.http.routes import CHANGES, LOOKS
 from metagit_mcp.interfaces.mcp.tools import TOOLS as KNOWN_TOOLS
 from tests.interfaces.http.people import ROLES, STRANGERS

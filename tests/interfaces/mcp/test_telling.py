@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.topics import Topic
+from metagit_mcp.application.news.topics import Topic
 from metagit_mcp.errors import CapacityExceeded, StoreUnavailable
 from metagit_mcp.interfaces.mcp import telling as module
 from metagit_mcp.interfaces.mcp.telling import Stream, Telling

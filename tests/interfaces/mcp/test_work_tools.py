@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp import Client
 
-from metagit_mcp.application.claims import Claims
-from metagit_mcp.application.keeping import Keeping
+from metagit_mcp.application.upkeep.keeping import Keeping
+from metagit_mcp.application.work.claims import Claims
 from metagit_mcp.bootstrap import open_application
 from metagit_mcp.interfaces.mcp.offload import OneThread
 from metagit_mcp.interfaces.mcp.server import build_server
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from metagit_mcp.application.leases import Claimed
+    from metagit_mcp.application.work.leases import Claimed
 
 MODES = ("auto", "legacy")
 WAIT_S = 20.0

@@ -4,10 +4,10 @@ from metagit_mcp.adapters.decision_log import DecisionLogFiles
 from metagit_mcp.adapters.graph_store import GraphFileStore
 from metagit_mcp.adapters.memory import MemoryEventStore
 from metagit_mcp.adapters.system import SeededIds, SystemClock
-from metagit_mcp.application.current import Current
-from metagit_mcp.application.ledger import Ledger
-from metagit_mcp.application.shared import Shared
-from metagit_mcp.application.write_back import WriteBack
+from metagit_mcp.application.turns.current import Current
+from metagit_mcp.application.turns.ledger import Ledger
+from metagit_mcp.application.turns.shared import Shared
+from metagit_mcp.application.turns.write_back import WriteBack
 from metagit_mcp.ports.machine import Offload
 from metagit_mcp.ports.workspace import WorkspaceSource
 

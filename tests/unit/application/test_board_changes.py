@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metagit_mcp.adapters.system import FixedClock
-from metagit_mcp.application import board, board_changes
 from metagit_mcp.application.access import TokenWish
-from metagit_mcp.application.board_changes import Sight, Sights
+from metagit_mcp.application.board import board
+from metagit_mcp.application.board import changes as board_changes
+from metagit_mcp.application.board.changes import Sight, Sights
 from metagit_mcp.application.caller import Caller
 from metagit_mcp.errors import PolicyInvalid
 from metagit_mcp.ports.machine import Waits
@@ -22,7 +23,7 @@ from tests.unit.adapters.reading import node
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metagit_mcp.application.board import Board
+    from metagit_mcp.application.board.board import Board
     from metagit_mcp.bootstrap import Application
     from tests.unit.application.desk import Desk
 

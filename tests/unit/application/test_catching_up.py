@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metagit_mcp.adapters.memory import MemoryEventStore
-from metagit_mcp.application.current import Current
+from metagit_mcp.application.turns.current import Current
 from metagit_mcp.domain.events import SchedulingPaused
 from metagit_mcp.domain.policy import SchedulePolicy
 from metagit_mcp.errors import PolicyInvalid, StoreUnavailable

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from metagit_mcp.adapters.memory import MemoryEventStore, MemoryLedger
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.application import deliveries
-from metagit_mcp.application.deliveries import Delivered, LogSeen
+from metagit_mcp.application.groups import deliveries
+from metagit_mcp.application.groups.deliveries import Delivered, LogSeen
 from metagit_mcp.errors import (
     Backpressure,
     CursorTooOld,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metagit_mcp.application import disclosure
-from metagit_mcp.application.shared import View
+from metagit_mcp.application.turns import disclosure
+from metagit_mcp.application.turns.shared import View
 from metagit_mcp.domain.feed_events import EstimatePublished
 from metagit_mcp.domain.feeds import Feed, Told
 from metagit_mcp.domain.limits import DisclosurePolicy, PreemptionPolicy

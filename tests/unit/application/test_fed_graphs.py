@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from metagit_mcp.application.fed_graphs import FedGraphs
+from metagit_mcp.application.turns.fed_graphs import FedGraphs
 from metagit_mcp.domain.fed_graph import graph_of
 from metagit_mcp.domain.feeds import Contract, Feed
 from metagit_mcp.domain.policy import SchedulePolicy

@@ -8,8 +8,8 @@ import pytest
 
 from metagit_mcp.adapters.memory import MemoryEventStore, MemoryLedger
 from metagit_mcp.adapters.sqlite import SqliteEventStore
-from metagit_mcp.application import deliveries
-from metagit_mcp.application.deliveries import Delivered, LogSeen
+from metagit_mcp.application.groups import deliveries
+from metagit_mcp.application.groups.deliveries import Delivered, LogSeen
 from metagit_mcp.errors import EventConflict
 from metagit_mcp.wire.group_events import read_group_event
 from tests.groups.delivering import Process

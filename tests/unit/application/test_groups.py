@@ -32,7 +32,7 @@ from tests.unit.adapters.reading import node
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from metagit_mcp.application.groups import Groups
+    from metagit_mcp.application.groups.groups import Groups
     from tests.unit.application.desk import Desk
 
 Json = dict[str, Any]
@@ -126,7 +126,7 @@ def test_more_than_eight_mebibytes_in_a_call_are_refused(desk: Desk) -> None:
 
 
 def test_what_was_read_already_is_measured_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metagit_mcp.application.groups.MOST_BYTES", 100)
+    monkeypatch.setattr("metagit_mcp.application.groups.groups.MOST_BYTES", 100)
     record = refusal(InvalidInput, groups(desk).take_in(G, [read_group_event(LINES[0])]))
     assert record["details"] == TOO_MUCH
 

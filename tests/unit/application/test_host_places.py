@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metagit_mcp.application.host_places import connection_of, is_shared, paths_of
+from metagit_mcp.application.hosts.places import connection_of, is_shared, paths_of
 from metagit_mcp.errors import InvalidInput, WorkspaceNotFound
 from metagit_mcp.ports.hosts import HostFacts
 from metagit_mcp.wire.host_files.host_entries import Connection

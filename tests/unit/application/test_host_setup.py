@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import pytest
 
-from metagit_mcp.application.host_setup import HostSetup
+from metagit_mcp.application.hosts.setup import HostSetup
 from metagit_mcp.errors import HostFileInvalid, InvalidInput
 from metagit_mcp.wire.host_files.host_entries import FORMATS
 from metagit_mcp.wire.host_files.hosts import Host, HostAction, HostFile, HostState, HostWish

@@ -10,7 +10,7 @@ import pytest
 
 from metagit_mcp.adapters.memory import MemoryEventStore, MemoryLedger
 from metagit_mcp.adapters.system import SeededIds
-from metagit_mcp.application.ledger import Ledger
+from metagit_mcp.application.turns.ledger import Ledger
 from metagit_mcp.domain.events import LeaseExpired, SchedulingPaused
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.errors import StoreCorrupt

@@ -10,7 +10,7 @@ import pytest
 
 from metagit_mcp.application.access import TokenWish
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.topics import Topic, may_hear
+from metagit_mcp.application.news.topics import Topic, may_hear
 from metagit_mcp.errors import MetagitError
 from tests.scenarios.at_once import finished
 from tests.unit.adapters.reading import node
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from metagit_mcp.application.noticing import Noticing
+    from metagit_mcp.application.news.noticing import Noticing
 
 STATUS, POLICY, DECISIONS = Topic(kind="status"), Topic(kind="policy"), Topic(kind="decisions")
 GRAPH = Topic(kind="graph", name="g")

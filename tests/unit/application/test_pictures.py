@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metagit_mcp.application import pictures
+from metagit_mcp.application.board import pictures
 from metagit_mcp.errors import GraphInvalid, GraphNotFound
 from tests.unit.adapters.reading import node
 

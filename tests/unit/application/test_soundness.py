@@ -231,7 +231,7 @@ def test_a_snapshot_of_another_ledger_is_passed_over(desk: Desk, position: int, 
 
 
 def test_a_long_ledger_is_read_in_pages(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metagit_mcp.application.soundness._PAGE", 3)
+    monkeypatch.setattr("metagit_mcp.application.upkeep.soundness._PAGE", 3)
     claimed(desk)
     for number in range(8):
         desk.pause("agent", f"agent-{number}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metagit_mcp.application.node_change import CLEARABLE
+from metagit_mcp.application.tasks.node_change import CLEARABLE
 from metagit_mcp.errors import (
     AuthForbidden,
     GraphInvalid,

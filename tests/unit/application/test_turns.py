@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metagit_mcp.adapters import fault_points
-from metagit_mcp.application.claims import Claims
+from metagit_mcp.application.work.claims import Claims
 from metagit_mcp.errors import NodeNotEligible, StoreUnavailable
 from tests.scenarios.at_once import finished
 from tests.unit.adapters.reading import node
@@ -15,7 +15,7 @@ from tests.unit.adapters.reading import node
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metagit_mcp.application.turn import Turn
+    from metagit_mcp.application.turns.turn import Turn
     from tests.unit.application.desk import Desk, Json
 
 POLICY = "schedule/policy.json"
@@ -96,7 +96,7 @@ def test_a_refusal_leaves_what_happened_without_a_command(desk: Desk) -> None:
 
 
 def test_a_long_ledger_is_read_from_its_snapshot(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metagit_mcp.application.ledger._SNAPSHOT_AFTER", 10)
+    monkeypatch.setattr("metagit_mcp.application.turns.ledger._SNAPSHOT_AFTER", 10)
     desk.graph("g", node("a"))
     for _ in range(6):
         desk.report(desk.lease(), "released")

@@ -17,7 +17,7 @@ from tests.unit.adapters.reading import node
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metagit_mcp.application.turn import Turn
+    from metagit_mcp.application.turns.turn import Turn
     from metagit_mcp.ports.workspace import Warnings
     from tests.unit.application.desk import Desk, Json
 

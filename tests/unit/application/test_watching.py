@@ -19,7 +19,7 @@ from tests.unit.application.desk import NOW
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metagit_mcp.application.changes import Change
+    from metagit_mcp.application.news.changes import Change
     from tests.unit.application.desk import Desk
 
 Json = dict[str, Any]

@@ -1,0 +1,1 @@
+"""What the board shows: one answer, put together of parts."""

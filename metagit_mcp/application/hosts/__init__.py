@@ -1,0 +1,1 @@
+"""What is put into the files of agent hosts, and where they lie."""

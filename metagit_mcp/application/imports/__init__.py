@@ -1,0 +1,1 @@
+"""Lists of other programs, as graphs."""

@@ -1,0 +1,1 @@
+"""Writing work down and changing it."""

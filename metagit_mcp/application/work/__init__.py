@@ -1,0 +1,1 @@
+"""Taking work and reporting on it, under leases."""

@@ -1,0 +1,1 @@
+"""What a person sees of each answer: records in, lines and tables out."""
