@@ -28,7 +28,7 @@ from metagit_mcp.domain.projection import is_parked_elsewhere, row_instant
 from metagit_mcp.domain.state import LedgerState
 from metagit_mcp.domain.verdict import no_such_lease
 from metagit_mcp.domain.work import USAGE_NAMES, ExecutionLease, NodeKey, Result, Usage
-from metagit_mcp.errors import PolicyInvalid
+from metagit_mcp.errors import GraphInvalid, GraphNotFound, NodeNotFound, PolicyInvalid
 from metagit_mcp.scheduling.cycle import unsettled
 from metagit_mcp.wire.requests import GivenUsage, WorkReportRequest, WorkStartRequest
 from metagit_mcp.wire.responses import WorkReportAnswer, WorkStandingAnswer, WorkStartAnswer
@@ -172,17 +172,29 @@ def _graph_of(answer: WorkStartAnswer | WorkReportAnswer | WorkStandingAnswer) -
 def _stood(
     turn: Turn, named: tuple[str, str | None], by: str, command: Callable[[str, str], Command]
 ) -> WorkStandingAnswer:
-    loaded, node = find_node(turn.image.graphs, *named)
-    turn.decide(command(loaded.graph_id, node.node_id))
-    item = turn.state.item((loaded.graph_id, node.node_id))
+    graph_id, node_id = _found(turn, *named)
+    turn.decide(command(graph_id, node_id))
+    item = turn.state.item((graph_id, node_id))
     return WorkStandingAnswer(
-        graph_id=loaded.graph_id,
-        node_id=node.node_id,
+        graph_id=graph_id,
+        node_id=node_id,
         node_status="open" if item is None else item.state,
         by=by,
         warnings=(),
         next_step="metagit_schedule_next gives the next node.",
     )
+
+
+def _found(turn: Turn, node_id: str, graph_id: str | None) -> NodeKey:
+    """Return which node is meant: one of the files or, where none has it any more, of the ledger."""
+    try:
+        loaded, node = find_node(turn.image.graphs, node_id, graph_id)
+    except (NodeNotFound, GraphNotFound, GraphInvalid):
+        homes = [each for each, items in turn.state.items.items() if node_id in items and graph_id in {None, each}]
+        if len(homes) != 1:
+            raise
+        return homes[0], node_id
+    return loaded.graph_id, node.node_id
 
 
 def _reported(turn: Turn, request: WorkReportRequest) -> WorkReportAnswer:

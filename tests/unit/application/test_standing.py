@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from metagit_mcp.errors import InvalidStateTransition, NodeNotFound
 from tests.unit.adapters.reading import node
 from tests.unit.application.desk import NOW
 
@@ -171,6 +172,33 @@ def test_a_lease_whose_node_no_file_tells_of_is_shown(lose: Callable[[Desk], Non
     assert desk.status()["runnable_count"] == 0
     assert desk.report(lease, "released")["released_slot"] is True
     assert (desk.status()["running"], desk.status()["runnable_count"] > 0) == ([], True)
+
+
+@pytest.mark.parametrize("graph_id", ["g", None])
+@pytest.mark.parametrize("lose", [_taken_out, _emptied, _removed])
+def test_a_node_that_no_file_tells_of_is_taken_back_from_who_has_it(
+    lose: Callable[[Desk], None], graph_id: str | None, desk: Desk
+) -> None:
+    desk.graph("g", node("a"), node("c"))
+    desk.claim("w1")
+    lose(desk)
+    taken = desk.release("a", graph_id=graph_id)
+    assert (taken["graph_id"], taken["node_id"], taken["node_status"]) == ("g", "a", "open")
+    assert (desk.status()["running"], desk.claim("w1", graph_id=None)["held"]) == ([], [])
+    with pytest.raises(InvalidStateTransition):
+        desk.release("a", graph_id=graph_id)
+    with pytest.raises(NodeNotFound):
+        desk.release("nobody's", graph_id=None)
+
+
+def test_a_node_that_no_file_tells_of_and_several_had_is_to_be_named_with_its_graph(desk: Desk) -> None:
+    for name in ("g", "h"):
+        desk.graph(name, node("a"))
+        desk.start("a", "w1" if name == "g" else "w2", graph_id=name)
+        desk.graph(name, node("c"))
+    with pytest.raises(NodeNotFound):
+        desk.release("a")
+    assert desk.release("a", graph_id="h")["graph_id"] == "h"
 
 
 LEFT: list[Json] = [
