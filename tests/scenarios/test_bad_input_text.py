@@ -136,7 +136,7 @@ def test_tables_and_pictures_do_nothing_either(hostile: Path) -> None:
 
 def test_the_command_for_a_person_works_whatever_the_id(hostile: Path) -> None:
     needed = run(hostile, "schedule", "status", "--graph-id", "g").record["needs_person"]
-    (command,) = [each["command"] for each in needed if each["node_id"] == "--help"]
+    (command,) = [each["command"] for each in needed if each.get("node_id") == "--help"]
     assert command == "metagit-mcp task update --node-id=--help --graph-id g --status ready"
     assert run(hostile, *command.split()[1:]).record["node"]["status"] == "ready"
 
