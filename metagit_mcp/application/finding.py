@@ -126,6 +126,11 @@ def find_node(graphs: Mapping[str, LoadedGraph], node_id: str, graph_id: str | N
             hint = f"It may be in a graph that cannot be read: {', '.join(unread[:_NAMED])}. {hint}"
         raise NodeNotFound(f"No node is called {node_id}.", hint=hint, node_id=node_id)
     if len(homes) > 1:
-        hint = f"Pass graph_id, one of: {', '.join(homes[:_NAMED])}."
-        raise NodeAmbiguous(f"{len(homes)} graphs have a node {node_id}.", hint=hint, node_id=node_id, graphs=homes)
+        raise ambiguous(node_id, homes)
     return found[0]
+
+
+def ambiguous(node_id: str, homes: list[str]) -> NodeAmbiguous:
+    """Return the refusal of an id that several graphs have: these, in order."""
+    hint = f"Pass graph_id, one of: {', '.join(homes[:_NAMED])}."
+    return NodeAmbiguous(f"{len(homes)} graphs have a node {node_id}.", hint=hint, node_id=node_id, graphs=homes)

@@ -245,11 +245,10 @@ def _at_fault(shape: Structure, node: TaskNode, detail: str) -> TaskNode:
 def _cuts(shape: Structure, node: TaskNode) -> Iterator[str]:
     """Yield the flags of all that a node waits for in vain: a change that leaves some of it is refused."""
     circle = shape.cycles.get(node.node_id, ())
-    is_cut = any(name in circle or _is_lost(shape, name) for name in node.depends_on)
-    if is_cut:
+    if any(name in circle or _is_lost(shape, name) for name in node.depends_on):
         yield from ("--depends-on", "NODE")
     above = node.parent_id
-    if above is not None and (_is_lost(shape, above) or (above in circle and not is_cut)):
+    if above is not None and (above in circle or _is_lost(shape, above)):
         yield from ("--clear", "parent_id")
 
 

@@ -136,7 +136,7 @@ class LoadedGraph:
     @property
     def is_whole(self) -> bool:
         """Whether all in the file that may yet be due is told of as nodes."""
-        return self.graph is not None and (not self.left_out or self.graph.status != "active")
+        return self.graph is not None and (not self.left_out or self.graph.status in FINISHED_STATUSES)
 
 
 def effective_tokens(node: TaskNode) -> int:

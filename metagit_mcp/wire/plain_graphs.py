@@ -67,7 +67,7 @@ def _are_ids(names: list[str]) -> bool:
 
 
 def _is_deep(raw: bytes) -> bool:
-    """Say whether more than some levels may be nested in each other; a text in it may well hold brackets too."""
+    """Say whether more than some levels may be nested in each other, unless brackets in strings are laid to hide it."""
     brackets = raw.translate(None, _NO_BRACKETS)
     for _ in range(_LEVELS):
         if not brackets:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from metagit_mcp.application.caller import Caller
-from metagit_mcp.application.finding import about_group, find_node
+from metagit_mcp.application.finding import about_group, ambiguous, find_node
 from metagit_mcp.application.next_steps import after_report
 from metagit_mcp.application.turns.current import Current
 from metagit_mcp.application.turns.turn import Turn
@@ -186,12 +186,16 @@ def _stood(
 
 
 def _found(turn: Turn, node_id: str, graph_id: str | None) -> NodeKey:
-    """Return which node is meant: one of the files or, where none has it any more, of the ledger."""
+    """Return which node is meant: one of the files or, where none has it any more, one that somebody owns."""
     try:
         loaded, node = find_node(turn.image.graphs, node_id, graph_id)
     except (NodeNotFound, GraphNotFound, GraphInvalid):
-        homes = [each for each, items in turn.state.items.items() if node_id in items and graph_id in {None, each}]
-        if len(homes) != 1:
+        asked = turn.state.items if graph_id is None else (graph_id,)
+        items = [item for each in asked if (item := turn.state.item((each, node_id))) is not None]
+        homes = sorted(item.graph_id for item in items if item.owner is not None)
+        if len(homes) > 1:
+            raise ambiguous(node_id, homes) from None
+        if not homes:
             raise
         return homes[0], node_id
     return loaded.graph_id, node.node_id
