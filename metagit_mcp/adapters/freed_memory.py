@@ -4,6 +4,10 @@ from typing import Final
 
 # From here on it is worth some milliseconds.
 LARGE: Final = 1024 * 1024
+# Of mallopt(3). Left alone, both grow with the largest piece that was freed so far, and as much is kept at the end of
+# each thread's heap for good: what the last snapshot took to be made.
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3
 
 
 def give_back_after(size: int) -> None:
@@ -19,6 +23,10 @@ def give_back() -> None:
     """
     import ctypes  # noqa: PLC0415 - some milliseconds that a start with small files never pays
 
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    library = ctypes.CDLL(None)
+    trim = getattr(library, "malloc_trim", None)
+    if trim is None:
+        return
+    for bound in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+        library.mallopt(bound, LARGE)
+    trim(0)

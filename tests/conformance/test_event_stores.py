@@ -236,7 +236,8 @@ def test_what_a_large_snapshot_took_to_be_made_is_given_back(
     store: EventStore, new_id: NewId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trimmed: list[int] = []
-    monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(malloc_trim=trimmed.append))
+    library = SimpleNamespace(malloc_trim=trimmed.append, mallopt=lambda *_: 1)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: library)
     append(store, new_id, "a")
     store.keep(snapshot(1, body=b"x" * (LARGE - 1)))
     assert trimmed == []

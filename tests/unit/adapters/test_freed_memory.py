@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from metagit_mcp.adapters import graph_files
-from metagit_mcp.adapters.freed_memory import give_back
+from metagit_mcp.adapters.freed_memory import LARGE, give_back
 from metagit_mcp.adapters.graph_files import GraphFiles
 from metagit_mcp.adapters.kept import Kept
 from metagit_mcp.adapters.layout import GRAPHS
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 
 def test_the_c_library_is_asked_to_trim_its_heap(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(malloc_trim=asked.append))
+    asked: list[tuple[int, ...]] = []
+    library = SimpleNamespace(
+        malloc_trim=lambda *given: asked.append(given), mallopt=lambda *given: asked.append(given)
+    )
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: library)
     give_back()
-    assert asked == [0]
+    # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc's malloc.h; then the end of the heap.
+    assert asked == [(-1, LARGE), (-3, LARGE), (0,)]
 
 
 def test_a_c_library_without_it_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
